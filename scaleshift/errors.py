@@ -1,0 +1,21 @@
+"""What goes wrong, by kind: every error names the thing, the place and the way out."""
+
+
+class ScaleshiftError(Exception):
+    """Base of all errors that scaleshift raises on purpose."""
+
+
+class DataError(ScaleshiftError, ValueError):
+    """The values are not what the method can use: NaN rows, unknown markers, empty classes."""
+
+
+class ChunkError(ScaleshiftError, ValueError):
+    """The chunks of an array do not fit the rows they belong to."""
+
+
+class SchemaError(ScaleshiftError, ValueError):
+    """A store or a saved model does not have the layout it should have."""
+
+
+class NotIdentifiableError(ScaleshiftError, ValueError):
+    """The data cannot tell the classes apart, so no proportion can be given."""
