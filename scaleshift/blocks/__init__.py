@@ -1,1 +1,1 @@
-"""."""
+"""The engine: one pass over row blocks, additive statistics out."""

@@ -142,8 +142,9 @@ def suggestion(name: object, known: Iterable[object]) -> str:
 
 
 def _as_array(values: Any) -> np.ndarray:
-    """One-dimensional array; lists go through object, or numpy would turn [1, "a"] into text."""
-    return np.asarray(values) if hasattr(values, "dtype") else np.array(values, dtype=object)
+    """Numpy array; lists go through object, or numpy would turn [1, "a"] into text and NA into NaN."""
+    dtype = getattr(values, "dtype", None)
+    return np.asarray(values, None if isinstance(dtype, np.dtype) else object)
 
 
 def _plain(index: pd.Index) -> np.ndarray:

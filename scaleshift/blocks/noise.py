@@ -1,0 +1,93 @@
+"""Which random numbers belong to a row?  Those keyed by its absolute number.
+
+Noise is a function of (seed, stream, absolute row), drawn by Philox in tiles of 4096 rows, so that
+chunking, workers and restarts change nothing. Always on the host, also for GPU blocks.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import numpy as np
+
+TILE = 4096
+
+
+def seed_of(random_state: Any) -> int:
+    """Turn a `random_state` into the seed of every stream of one fit.
+
+    Parameters
+    ----------
+    random_state : None, int, numpy.random.Generator or numpy.random.RandomState
+        None draws a fresh seed; a generator is advanced by one draw.
+
+    Returns
+    -------
+    int
+        In [0, 2**63).
+
+    Examples
+    --------
+    >>> seed_of(7)
+    7
+    """
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**63))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    return int(random_state) % 2**63
+
+
+def keys(seed: int, stream: str, start: int, n: int) -> np.ndarray:
+    """64 random bits for each of the rows start .. start + n - 1.
+
+    Parameters
+    ----------
+    seed : int
+        As `seed_of` gives it.
+    stream : str
+        What the noise is for; different streams are independent.
+    start : int
+        Absolute number of the first row.
+    n : int
+        Number of rows.
+
+    Returns
+    -------
+    numpy.ndarray of uint64, shape (n,)
+
+    Examples
+    --------
+    >>> whole = keys(0, "sample", 0, 10_000)
+    >>> bool((keys(0, "sample", 4_000, 500) == whole[4_000:4_500]).all())
+    True
+    """
+    first, last = start // TILE, -(-(start + n) // TILE)
+    tiles = [_tile(seed, stream, tile) for tile in range(first, last)]
+    if not tiles:
+        return np.empty(0, np.uint64)
+    offset = start - first * TILE
+    return np.concatenate(tiles)[offset : offset + n]
+
+
+def uniform(seed: int, stream: str, start: int, n: int) -> np.ndarray:
+    """Uniform numbers in [0, 1) for the rows start .. start + n - 1; see `keys`."""
+    return (keys(seed, stream, start, n) >> np.uint64(11)) * 2.0**-53
+
+
+def generator(seed: int, stream: str) -> np.random.Generator:
+    """Generator for what is drawn once on the driver (frequencies, say), not by row."""
+    return np.random.Generator(np.random.Philox(key=_key(seed, stream)))
+
+
+def _tile(seed: int, stream: str, tile: int) -> np.ndarray:
+    # The tile number sits in the counter's third word: a tile uses the first one only.
+    counter = np.array([0, 0, tile, 1], np.uint64)
+    return np.random.Philox(key=_key(seed, stream), counter=counter).random_raw(TILE)
+
+
+def _key(seed: int, stream: str) -> np.ndarray:
+    return np.array([seed, zlib.crc32(stream.encode())], np.uint64)

@@ -1,0 +1,370 @@
+"""How does a statistic get over the data?  One pass, one compute, one task a block.
+
+The only module that builds a Dask graph. Every pass puts the reading of a block, its checks and the
+kernel into one task, merges the small states in a tree whose shape depends on the block numbers alone,
+and computes once. Rows that are one block in memory are a plain call without a graph.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import dask
+import dask.array as da
+import numpy as np
+import threadpoolctl
+from dask.highlevelgraph import HighLevelGraph
+from dask.layers import ArraySliceDep
+from dask.task_spec import Task
+
+from scaleshift.blocks import states, statistics
+from scaleshift.blocks.states import Kernel, Merge
+from scaleshift.blocks.statistics import Layout
+from scaleshift.errors import DataError
+
+if TYPE_CHECKING:
+    from scaleshift.blocks.rows import Column, Rows
+
+FAN_IN = 16  # a power of two: see statistics.tree
+FOLD_BYTES = 4_000_000  # a packed state above this is folded over consecutive blocks inside one task
+SHARE_BYTES = 1_000_000  # a parameter above this enters the graph once
+
+
+def total(
+    kernel: Kernel,
+    rows: Rows,
+    layout: Layout | None,
+    *,
+    keyed: str | None = None,
+    merge: Merge | None = None,
+    **parameters: Any,
+) -> dict[str, np.ndarray]:
+    """Sum what `kernel` computes on each block: one pass over the rows.
+
+    Parameters
+    ----------
+    kernel : callable
+        ``kernel(block, **parameters) -> {name: array}``, a module-level function. `block` is a
+        `scaleshift.blocks.rows.Block`: array, columns, absolute number of the first row, valid rows.
+    rows : Rows
+    layout : mapping of name to shape, or None with `merge`
+        Shapes of the arrays, without the key axis.
+    keyed : str, optional
+        Name of a code column. The kernel then sees its codes renumbered to those present in the
+        block, gets ``n_groups`` as a parameter, and returns arrays with one leading axis over them.
+    merge : callable, optional
+        ``merge(a, b)`` in place of addition; states stay as the kernel made them.
+    **parameters
+        Passed to the kernel.
+
+    Returns
+    -------
+    dict of name to float64 array
+        With `keyed` one leading axis over the keys present, which stand in the entry "key".
+
+    Raises
+    ------
+    DataError
+        If rows are not finite and `rows.invalid` is "raise".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scaleshift.blocks.rows import as_rows
+    >>> rows = as_rows(np.arange(6.0).reshape(3, 2))
+    >>> total(lambda block: {"sum": block.x.sum(axis=0)}, rows, {"sum": (2,)})["sum"].tolist()
+    [6.0, 9.0]
+    """
+    if merge is not None:
+        return _merged(kernel, rows, merge, parameters)
+    assert layout is not None, "sums need a layout"
+    if keyed is not None:
+        return _keyed(kernel, rows, layout, keyed, parameters)
+    width = statistics.size(layout)
+    leaf = functools.partial(states.packed_leaf, kernel, layout)
+    state = _reduce(leaf, np.add, rows, parameters, width)
+    _refuse_invalid(rows, state[width:])
+    return statistics.unpack(state[:width], layout)
+
+
+def values(column: Column) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct values of one column and how often each occurs: one pass over that column only.
+
+    Returns
+    -------
+    values : numpy.ndarray, shape (n_values,)
+        In order of first appearance; missing ones are left out.
+    counts : numpy.ndarray of int64, shape (n_values,)
+
+    Raises
+    ------
+    DataError
+        If there are more than 100 000 of them: a measurement, not a label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scaleshift.blocks.rows import Column
+    >>> found, counts = values(Column(np.array(["b", "a", "b"])))
+    >>> found.tolist(), counts.tolist()
+    (['b', 'a'], [2, 1])
+    """
+    if isinstance(column.values, da.Array):
+        leaves = da.map_blocks(states.distinct_leaf, column.values, meta=np.empty(0, object), dtype=object)
+        state = _compute(_merge_tree(leaves, states.merge_distinct))
+    else:
+        state = states.distinct_leaf(column.values)
+    return state["values"], state["counts"]
+
+
+def sample(rows: Rows, n: int | np.ndarray, by: str | None = None, *, seed: int = 0) -> dict[str, np.ndarray]:
+    """Draw the `n` valid rows of each stratum with the smallest random key: one pass.
+
+    Parameters
+    ----------
+    rows : Rows
+    n : int or array of int, shape (n_strata,)
+        Rows wanted of each stratum; all of them where there are fewer.
+    by : str, optional
+        Name of a code column whose codes are the strata; negative codes are left out.
+    seed : int, default 0
+
+    Returns
+    -------
+    dict
+        x (k, n_markers), code (k,) stratum, row (k,) absolute number, key (k,); sorted by stratum, then
+        key. The same rows for any chunking.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scaleshift.blocks.rows import as_rows
+    >>> rows = as_rows(np.arange(100.0)[:, None], y=np.repeat(["a", "b"], 50))
+    >>> sample(rows, 3, by="label")["code"].tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    strata = 1 if by is None else len(rows.categories(by))
+    n = np.broadcast_to(np.asarray(n, np.int64), (strata,))
+    merge = functools.partial(states.merge_smallest, n)
+    return total(states.smallest, rows, None, merge=merge, n=n, by=by, seed=seed)
+
+
+def map_rows(
+    kernel: Callable[..., Any],
+    rows: Rows,
+    columns: int | None = None,
+    *,
+    dtype: Any = np.float64,
+    **parameters: Any,
+) -> da.Array:
+    """Results by row, lazy: one fused task a block.
+
+    Parameters
+    ----------
+    kernel : callable
+        ``kernel(block, **parameters)`` -> (block rows,) or (block rows, columns).
+    rows : Rows
+    columns : int, optional
+        Results a row; None gives a one-dimensional array.
+    dtype : dtype, default float64
+    **parameters
+        Passed to the kernel.
+
+    Returns
+    -------
+    dask.array.Array
+        Shape (n,) or (n, columns); rows that are not finite give NaN with ``invalid="drop"`` and raise
+        when computed otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scaleshift.blocks.rows import as_rows
+    >>> map_rows(lambda block: block.x.sum(axis=1), as_rows(np.ones((3, 2)))).compute().tolist()
+    [2.0, 2.0, 2.0]
+    """
+    leaf = functools.partial(states.row_leaf, kernel, np.dtype(dtype), rows.invalid)
+    result = _blockwise(leaf, rows.as_dask(), columns or 1, np.empty((0, 0), dtype), parameters)
+    return result if columns else result[:, 0]
+
+
+def _keyed(
+    kernel: Kernel, rows: Rows, layout: Layout, keyed: str, parameters: Mapping[str, Any]
+) -> dict[str, np.ndarray]:
+    leaf = functools.partial(states.keyed_leaf, kernel, layout, keyed)
+    state = _reduce(leaf, states.merge_keyed, rows, parameters)
+    _refuse_invalid(rows, state["invalid"])
+    return {"key": state["key"], **statistics.unpack(state["state"], layout)}
+
+
+def _merged(kernel: Kernel, rows: Rows, merge: Merge, parameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    leaf = functools.partial(states.merged_leaf, kernel)
+    state = _reduce(leaf, functools.partial(states.merge_with, merge), rows, parameters)
+    _refuse_invalid(rows, state["invalid"])
+    return state["state"]
+
+
+def _refuse_invalid(rows: Rows, by_column: np.ndarray) -> None:
+    """Raise for values that are not finite; finding the first rows is a pass that only the error pays for."""
+    if rows.invalid == "drop" or not by_column.any():
+        return
+    merge = functools.partial(states.merge_first, 5)
+    first = states.listed(_reduce(states.first_invalid_leaf, merge, rows, {"n": 5}))
+    names = rows.markers or [f"column {i}" for i in range(len(by_column))]
+    counts = ", ".join(f"{name}: {int(c)}" for name, c in zip(names, by_column, strict=True) if c)
+    raise DataError(
+        f"NaN or infinite values by column: {counts}; first rows {first}. "
+        "Mend them, or pass invalid='drop' to leave these rows out and count them"
+    )
+
+
+# The graph -------------------------------------------------------------------------------------------
+
+
+def _reduce(
+    leaf: Callable[..., Any], merge: Merge, rows: Rows, parameters: Mapping[str, Any], width: int = 0
+) -> Any:
+    """`leaf` on every block, merged in a tree: one compute, or a plain call for one block in memory."""
+    if rows.is_one_block:
+        return leaf(rows.loader(rows.x, *rows.arrays, start=0), **parameters)
+    leaves = _blockwise(leaf, rows, 1, np.empty((0, 0), object), parameters)
+    if width * 8 > FOLD_BYTES:
+        leaves = _fold(leaves, merge)
+    return _compute(_merge_tree(leaves, merge), in_memory=rows.in_memory)
+
+
+def _blockwise(
+    leaf: Callable[..., Any], rows: Rows, width: int, meta: np.ndarray, parameters: Mapping[str, Any]
+) -> da.Array:
+    """One task a block: read, check, call `leaf`. `meta` is given, so that nothing is called now."""
+    columns = [argument for array in rows.arrays for argument in (array, "i")]
+    shared = {name: _shared(value) for name, value in parameters.items()}
+    # The markers' index j stays in the output: contracting it would keep reading a task of its own.
+    return da.blockwise(
+        functools.partial(_on_block, leaf, rows.loader),
+        "ij",
+        rows.x,
+        "ij",
+        ArraySliceDep(rows.x.chunks),
+        "ij",
+        *columns,
+        adjust_chunks={"j": width},
+        align_arrays=False,
+        meta=meta,
+        **shared,
+    )
+
+
+def _on_block(
+    leaf: Callable[..., Any], loader: Any, x: Any, place: Any, *columns: Any, **parameters: Any
+) -> Any:
+    return leaf(loader(x, *columns, start=place[0].start), **parameters)
+
+
+def _shared(value: Any) -> Any:
+    return dask.delayed(value, pure=True) if getattr(value, "nbytes", 0) > SHARE_BYTES else value
+
+
+def _merge_tree(leaves: da.Array, merge: Merge) -> da.Array:
+    return da.reduction(
+        leaves,
+        chunk=_same,
+        combine=functools.partial(_merge_group, merge),
+        aggregate=functools.partial(_merge_group, merge),
+        axis=0,
+        split_every=FAN_IN,
+        concatenate=False,
+        dtype=object,
+        meta=np.empty((), object),
+    )
+
+
+def _same(state: Any, axis: Any = None, keepdims: Any = None) -> Any:
+    return state
+
+
+def _merge_group(merge: Merge, states: Any, axis: Any = None, keepdims: Any = None) -> Any:
+    return statistics.tree(states, merge) if isinstance(states, list) else states
+
+
+def _fold(leaves: da.Array, merge: Merge) -> da.Array:
+    """Runs of consecutive blocks inside one task each, about 4 tasks a thread: one large state a run.
+
+    A run's tasks travel as a small graph of their own and are executed one block after the other. Runs
+    hold a power of two of blocks, so that the order of addition is that of the unfolded tree.
+    """
+    n_blocks = leaves.numblocks[0]
+    run = 1
+    while n_blocks / (2 * run) >= 4 * _n_threads():
+        run *= 2
+    (leaves,) = dask.optimize(leaves)
+    if run == 1 or _has_futures(leaves):
+        return leaves
+    graph = dict(leaves.__dask_graph__())
+    name = f"fold-{leaves.name}-{run}"
+    tasks: dict[Any, Any] = {}
+    for number, first in enumerate(range(0, n_blocks, run)):
+        keys = [(leaves.name, i, 0) for i in range(first, min(first + run, n_blocks))]
+        tasks[(name, number, 0)] = Task((name, number, 0), _Run(_needed(graph, keys), keys, merge))
+    layers = HighLevelGraph({name: tasks}, {name: set()})
+    return da.Array(layers, name, chunks=((1,) * len(tasks), (1,)), meta=leaves._meta)
+
+
+class _Run:
+    """The tasks of consecutive blocks, executed in order and merged as they come."""
+
+    def __init__(self, graph: dict[Any, Any], keys: list[Any], merge: Merge):
+        self.graph, self.keys, self.merge = graph, keys, merge
+
+    def __call__(self) -> Any:
+        folder = statistics.Folder(self.merge)
+        for key in self.keys:
+            folder.push(dask.get(_needed(self.graph, [key]), key))
+        return folder.result()
+
+
+def _needed(graph: Mapping[Any, Any], keys: list[Any]) -> dict[Any, Any]:
+    """The part of a graph that `keys` depend on."""
+    needed, stack = {}, list(keys)
+    while stack:
+        key = stack.pop()
+        if key not in needed:
+            needed[key] = graph[key]
+            stack.extend(graph[key].dependencies)
+    return needed
+
+
+def _has_futures(collection: da.Array) -> bool:
+    from distributed.client import futures_of
+
+    return bool(futures_of(collection))
+
+
+def _n_threads() -> int:
+    client = _client()
+    return (
+        sum(client.nthreads().values()) if client else dask.config.get("num_workers", dask.system.CPU_COUNT)
+    )
+
+
+def _client() -> Any:
+    try:
+        from distributed import get_client
+
+        return get_client()
+    except ValueError:
+        return None
+
+
+def _compute(collection: da.Array, in_memory: bool = False) -> Any:
+    # Dask gives the threads: BLAS inside a task would only oversubscribe them.
+    with _blas().limit(limits=1, user_api="blas"):
+        (result,) = dask.compute(collection, **({"scheduler": "threads"} if in_memory else {}))
+    return result
+
+
+@functools.cache
+def _blas() -> threadpoolctl.ThreadpoolController:
+    return threadpoolctl.ThreadpoolController()

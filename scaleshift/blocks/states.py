@@ -1,0 +1,166 @@
+"""What does a pass compute on one block, and how do the states of two blocks become one?  No Dask here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from scaleshift.blocks import noise, statistics
+from scaleshift.blocks.statistics import Layout
+from scaleshift.errors import DataError
+
+if TYPE_CHECKING:
+    from scaleshift.blocks.rows import Block
+
+MAX_VALUES = 100_000
+Kernel = Callable[..., Mapping[str, Any]]
+Merge = Callable[[Any, Any], Any]
+State = dict[str, Any]
+
+
+# Sums: one float64 vector a block ----------------------------------------------------------------------
+
+
+def packed_leaf(kernel: Kernel, layout: Layout, block: Block, **parameters: Any) -> np.ndarray:
+    """The kernel's arrays as one vector, the counts of invalid values by column at its end."""
+    packed = statistics.pack(kernel(block, **parameters), layout)
+    return np.concatenate([packed, block.invalid_by_column])
+
+
+# Sums by key: only the keys present in the block -------------------------------------------------------
+
+
+def keyed_leaf(kernel: Kernel, layout: Layout, keyed: str, block: Block, **parameters: Any) -> State:
+    """The kernel's arrays for every code of the column `keyed` that occurs, renumbered from 0."""
+    codes = block.columns[keyed]
+    present = codes >= 0
+    key = np.flatnonzero(np.bincount(codes[present]))
+    position = np.zeros(int(key[-1]) + 1 if key.size else 1, np.int32)
+    position[key] = np.arange(key.size)
+    local = np.where(present, position[np.where(present, codes, 0)], -1)
+    block = block._replace(columns={**block.columns, keyed: local})
+    arrays = kernel(block, n_groups=key.size, **parameters)
+    state = statistics.pack(arrays, layout, lead=(key.size,))
+    return {"key": key, "state": state, "invalid": block.invalid_by_column}
+
+
+def merge_keyed(a: State, b: State) -> State:
+    """Sum the states of the keys that both have."""
+    key = np.union1d(a["key"], b["key"])
+    state = np.zeros((key.size, a["state"].shape[1]))
+    for part in (a, b):
+        state[np.searchsorted(key, part["key"])] += part["state"]
+    return {"key": key, "state": state, "invalid": a["invalid"] + b["invalid"]}
+
+
+# Anything with a merge of its own ----------------------------------------------------------------------
+
+
+def merged_leaf(kernel: Kernel, block: Block, **parameters: Any) -> State:
+    """What the kernel made, as it made it."""
+    return {"state": kernel(block, **parameters), "invalid": block.invalid_by_column}
+
+
+def merge_with(merge: Merge, a: State, b: State) -> State:
+    """Merge the kernel's states; the counts of invalid values are added."""
+    return {"state": merge(a["state"], b["state"]), "invalid": a["invalid"] + b["invalid"]}
+
+
+# Distinct values ---------------------------------------------------------------------------------------
+
+
+def distinct_leaf(block: np.ndarray) -> State:
+    """Distinct values of one block and how often they occur."""
+    return _distinct(block, np.ones(len(block), np.int64))
+
+
+def merge_distinct(a: State, b: State) -> State:
+    """Distinct values of both, those of `a` first."""
+    both = pd.concat([pd.Series(a["values"]), pd.Series(b["values"])]).to_numpy()
+    return _distinct(both, np.concatenate([a["counts"], b["counts"]]))
+
+
+def _distinct(array: np.ndarray, weights: np.ndarray) -> State:
+    codes, found = pd.factorize(array, use_na_sentinel=True)
+    if len(found) > MAX_VALUES:
+        raise DataError(
+            f"a label or sample column has more than {MAX_VALUES} distinct values: is it a measurement?"
+        )
+    present = codes >= 0
+    counts = np.bincount(codes[present], weights[present], minlength=len(found)).astype(np.int64)
+    return {"values": np.asarray(found), "counts": counts}
+
+
+# The rows with the smallest random keys ----------------------------------------------------------------
+
+
+def smallest(block: Block, n: np.ndarray, by: str | None, seed: int) -> State:
+    """The rows of one block with the n[code] smallest keys of their stratum."""
+    key = noise.keys(seed, "sample", block.start, len(block.x))
+    code = np.zeros(len(key), np.int32) if by is None else block.columns[by]
+    code = np.where(block.valid, code, -1)
+    row = np.flatnonzero(_likely(key, code, n))
+    chosen = row[_first(code[row], key[row], row, n)]
+    x = np.asarray(block.host()[chosen])
+    return {"x": x, "code": code[chosen], "row": block.start + chosen, "key": key[chosen]}
+
+
+def merge_smallest(n: np.ndarray, a: State, b: State) -> State:
+    """The same of two blocks."""
+    both = {name: np.concatenate([a[name], b[name]]) for name in a}
+    chosen = _first(both["code"], both["key"], both["row"], n)
+    return {name: array[chosen] for name, array in both.items()}
+
+
+def _likely(key: np.ndarray, code: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Mask of rows that hold the n smallest keys of their stratum: a cut that spares sorting the rest."""
+    present = code >= 0
+    stratum = np.where(present, code, 0)
+    size = np.bincount(code[present], minlength=len(n))
+    share = (1.3 * n + 50) / np.maximum(size, 1)
+    cut = (np.minimum(share, 0.999) * 2.0**64).astype(np.uint64)
+    likely = present & (key <= cut[stratum])
+    short = np.bincount(code[likely], minlength=len(n)) < np.minimum(n, size)
+    return likely | (present & short[stratum])
+
+
+def _first(code: np.ndarray, key: np.ndarray, row: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Positions of the n[code] smallest (key, row) of each code, sorted by code, then key."""
+    order = np.lexsort((row, key, code))
+    start = np.searchsorted(code[order], np.arange(len(n)))
+    rank = np.arange(len(order)) - start[code[order]]
+    return order[rank < n[code[order]]]
+
+
+# Results by row, and the rows that are not finite ------------------------------------------------------
+
+
+def row_leaf(
+    kernel: Callable[..., Any], dtype: np.dtype, invalid: str, block: Block, **parameters: Any
+) -> np.ndarray:
+    """The kernel's result for every row, as a column or a matrix; NaN where a row is not finite."""
+    if invalid == "raise" and not block.valid.all():
+        rows = listed(first_invalid_leaf(block, 5))
+        raise DataError(f"NaN or infinite values in rows {rows}: pass invalid='drop' to give NaN there")
+    result = np.array(kernel(block, **parameters), dtype)
+    if not block.valid.all():
+        result[~block.valid] = np.nan
+    return result if result.ndim == 2 else result[:, None]
+
+
+def first_invalid_leaf(block: Block, n: int) -> np.ndarray:
+    """Absolute numbers of the first rows of a block that are not finite."""
+    return block.start + np.flatnonzero(~block.valid)[:n]
+
+
+def merge_first(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The first n of both."""
+    return np.concatenate([a, b])[:n]
+
+
+def listed(numbers: np.ndarray) -> str:
+    """Row numbers for a message."""
+    return ", ".join(str(int(i)) for i in numbers)

@@ -1,0 +1,67 @@
+"""What is a feature map?  Settings that learn an embedding from the source, and the embedding itself.
+
+An embedding is additive: a group's state is the sum of a feature vector over its rows. Everything
+that distribution matching needs are inner products of group means.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from scaleshift.blocks.rows import Rows
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a map may learn from: the labelled rows, and what has been decided already."""
+
+    rows: Rows
+    counts: np.ndarray  # (n_labels,) labelled rows of each class
+    bandwidth: float
+    seed: int
+
+
+class Embedding(ABC):
+    """A learned map: feature sums of a block, and inner products of their means."""
+
+    #: ``sums(x, groups, n_groups, **parameters) -> (n_groups, width)``, run on workers.
+    sums: Callable[..., np.ndarray]
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Length of a feature vector."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> Mapping[str, Any]:
+        """What `sums` needs beside the rows."""
+
+    @abstractmethod
+    def gram(self, means: np.ndarray) -> np.ndarray:
+        """Inner products of the class means: (n_labels, width) -> (n_labels, n_labels)."""
+
+    @abstractmethod
+    def products(self, means: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Inner products of target and class means: -> (n_targets, n_labels)."""
+
+    @abstractmethod
+    def squared_norms(self, targets: np.ndarray) -> np.ndarray:
+        """Squared norms of the target means, NaN where they cannot be known: -> (n_targets,)."""
+
+
+class FeatureMap(BaseEstimator, ABC):
+    """Settings of a map; `learn` gives the embedding."""
+
+    bandwidth: Any
+    random_state: Any
+
+    @abstractmethod
+    def learn(self, source: Source) -> Embedding:
+        """Learn from the source whatever the map depends on."""

@@ -1,0 +1,66 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scaleshift.blocks import labels
+from scaleshift.errors import DataError
+
+TYPES = [
+    (["b", "a", None], ["a", "b"]),
+    (["S10", "S2", "S1"], ["S1", "S2", "S10"]),
+    ([3, -1, None], [-1, 3]),
+    ([True, False, None], [False, True]),
+    (np.array([2.0, np.nan, 1.0]), [1.0, 2.0]),
+    (pd.Series([2, pd.NA, 1], dtype="Int64"), [1, 2]),
+    (pd.Series(["b", pd.NA], dtype="string"), ["b"]),
+]
+
+
+@pytest.mark.parametrize(("values", "expected"), TYPES)
+def test_labels_come_out_in_their_type_and_order(values, expected):
+    codes, categories = labels.factorize(values)
+    assert categories.tolist() == expected
+    assert [type(v) for v in categories.tolist()] == [type(v) for v in expected]
+    known = [None if c < 0 else categories.tolist()[c] for c in codes]
+    assert known == [None if pd.isna(v) else v for v in list(values)]
+
+
+def test_a_categorical_keeps_its_order_and_its_empty_categories():
+    codes, categories = labels.factorize(pd.Categorical(["z", None, "a"], categories=["z", "q", "a"]))
+    assert categories.tolist() == ["z", "q", "a"]
+    assert codes.tolist() == [0, -1, 2]
+
+
+def test_minus_one_is_an_ordinary_label():
+    codes, categories = labels.factorize(np.array([-1, 4, -1]))
+    assert categories.tolist() == [-1, 4]
+    assert codes.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("mixed", [["a", 1], ["a", True], [1, "1"]])
+def test_strings_beside_numbers_are_refused(mixed):
+    with pytest.raises(DataError, match="mix strings"):
+        labels.factorize(mixed)
+
+
+def test_an_unknown_label_is_named_with_the_closest_one():
+    with pytest.raises(DataError, match=r"'Bcell' is not known; did you mean 'Bcells'"):
+        labels.encode(["Bcell"], np.array(["Bcells", "Tcells"]))
+
+
+def test_two_dimensional_labels_are_refused():
+    with pytest.raises(DataError, match="2 dimensions"):
+        labels.factorize(np.zeros((3, 1)))
+
+
+TEXT = st.text(st.characters(exclude_characters="\0"), max_size=4)  # numpy strings end at a NUL
+
+
+@given(st.lists(st.one_of(st.none(), TEXT), max_size=30))
+def test_encoding_then_looking_up_gives_the_labels_back(values):
+    codes, categories = labels.factorize(values)
+    assert [None if c < 0 else str(categories[c]) for c in codes] == [
+        None if v is None else str(np.array([v])[0]) for v in values
+    ]

@@ -1,0 +1,254 @@
+"""The engine's contract: any chunking, one compute, one task a block, no kernel call before it."""
+
+from functools import partial
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+from dask.callbacks import Callback
+from dask.task_spec import Alias
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scaleshift.blocks import passes, states
+from scaleshift.blocks.rows import Column, as_rows
+from scaleshift.errors import DataError
+
+RNG = np.random.default_rng(0)
+N, D, C = 5_003, 3, 4
+X = RNG.normal(size=(N, D)) * 10.0 ** np.arange(D)
+Y = RNG.choice(["a", "b", "c", "d"], N)
+SAMPLE = RNG.choice(7, N)
+LAYOUT = {"sum": (C, D), "count": (C,)}
+
+
+def class_sums(block, n_groups, offset=0.0):
+    codes = block.codes("label")
+    sums = np.zeros((n_groups, block.x.shape[1]))
+    np.add.at(sums, codes[codes >= 0], block.x[codes >= 0] + offset)
+    return {"sum": sums, "count": np.bincount(codes[codes >= 0], minlength=n_groups)}
+
+
+def sample_moments(block, n_groups):
+    codes = block.codes("sample")
+    sums = np.zeros((n_groups, block.x.shape[1]))
+    np.add.at(sums, codes[codes >= 0], block.x[codes >= 0])
+    return {"sum": sums, "start": np.full(n_groups, float(block.start >= 0))}
+
+
+def row_numbers(block):
+    return block.start + np.arange(len(block.x))
+
+
+def chunked(rows=700, columns=311, x=X, y=Y, sample=SAMPLE, **kwargs):
+    return as_rows(
+        da.from_array(x, chunks=(rows, -1)),
+        da.from_array(y, chunks=columns),
+        da.from_array(sample, chunks=columns),
+        **kwargs,
+    )
+
+
+def totals(rows):
+    return passes.total(class_sums, rows, LAYOUT, n_groups=C)
+
+
+def tasks(collection):
+    (optimized,) = dask.optimize(collection)
+    return sum(not isinstance(node, Alias) for node in dict(optimized.__dask_graph__()).values())
+
+
+@pytest.fixture
+def computes(monkeypatch):
+    """How often a graph was computed."""
+    calls = []
+    compute = dask.compute
+    monkeypatch.setattr(passes.dask, "compute", lambda *a, **k: calls.append(1) or compute(*a, **k))
+    return calls
+
+
+@given(st.integers(1, N), st.integers(1, N))
+@settings(max_examples=15, deadline=None)
+def test_any_chunking_gives_the_same_total(rows, columns):
+    if rows < 20 or columns < 20:
+        rows, columns = rows + 20, columns + 20
+    one, many = totals(as_rows(X, Y)), totals(chunked(rows, columns))
+    assert np.array_equal(one["count"], many["count"])
+    np.testing.assert_allclose(many["sum"], one["sum"], rtol=1e-10)
+
+
+def test_a_second_run_gives_the_same_bits():
+    assert np.array_equal(totals(chunked())["sum"], totals(chunked())["sum"])
+
+
+def test_folding_blocks_inside_tasks_changes_no_bit(monkeypatch):
+    plain = totals(chunked(100))
+    monkeypatch.setattr(passes, "FOLD_BYTES", 0)
+    monkeypatch.setattr(passes, "_n_threads", lambda: 2)
+    assert np.array_equal(totals(chunked(100))["sum"], plain["sum"])
+    leaves = passes._blockwise(states.first_invalid_leaf, chunked(100), 1, np.empty((0, 0), object), {"n": 1})
+    assert leaves.numblocks[0] == 51
+    folded = passes._fold(leaves, partial(states.merge_first, 1))
+    assert folded.numblocks[0] == 13  # runs of 4 = the longest with 4 tasks or more for each of 2 threads
+    assert tasks(folded) == 13
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_keyed_totals_equal_those_of_each_key_alone(seed):
+    keyed = passes.total(sample_moments, chunked(), {"sum": (D,), "start": ()}, keyed="sample")
+    assert keyed["key"].tolist() == list(range(7))
+    for key, total in zip(keyed["key"], keyed["sum"], strict=True):
+        np.testing.assert_allclose(total, X[key == SAMPLE].sum(axis=0), rtol=1e-10)
+
+
+def test_values_come_in_order_of_first_appearance_with_counts():
+    y = np.array(["q", None, "b", "q", "a", "b"], object)
+    for column in (Column(y), Column(da.from_array(y, chunks=2))):
+        found, counts = passes.values(column)
+        assert found.tolist() == ["q", "b", "a"]
+        assert counts.tolist() == [2, 2, 1]
+
+
+def test_a_measurement_is_not_taken_for_a_label(monkeypatch):
+    monkeypatch.setattr(states, "MAX_VALUES", 50)
+    with pytest.raises(DataError, match="is it a measurement"):
+        passes.values(Column(da.arange(100, chunks=10)))
+
+
+@given(st.integers(20, N), st.integers(0, 3))
+@settings(max_examples=10, deadline=None)
+def test_a_sample_is_the_same_rows_for_any_chunking(rows, seed):
+    n = np.array([5, 0, 300, 5_000])
+    one = passes.sample(as_rows(X, Y), n, by="label", seed=seed)
+    many = passes.sample(chunked(rows), n, by="label", seed=seed)
+    for name, values in one.items():
+        assert np.array_equal(values, many[name])
+    assert np.bincount(one["code"], minlength=4).tolist() == [5, 0, 300, int((Y == "d").sum())]
+    assert np.array_equal(one["x"], X[one["row"]])
+
+
+def test_a_sample_is_not_biased_towards_any_rows():
+    hits = np.zeros(N)
+    for seed in range(300):
+        hits[passes.sample(as_rows(X), 500, seed=seed)["row"]] += 1
+    expected = 300 * 500 / N
+    assert abs(hits[: N // 2].mean() - expected) < 0.5
+    assert 0.9 < hits.var() / (expected * (1 - 500 / N)) < 1.1
+
+
+def test_map_rows_is_lazy_and_keeps_the_order():
+    for rows in (as_rows(X), chunked()):
+        numbers = passes.map_rows(row_numbers, rows, dtype=np.int64)
+        assert isinstance(numbers, da.Array)
+        assert numbers.compute().tolist() == list(range(N))
+
+
+# How the graph looks -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stored(tmp_path):
+    x = zarr.create_array(str(tmp_path / "x"), shape=(10_000, D), chunks=(100, D), dtype="f4")
+    y = zarr.create_array(str(tmp_path / "y"), shape=(10_000,), chunks=(100,), dtype="i4")
+    x[:], y[:] = 1, 2
+    return as_rows(da.from_zarr(x, inline_array=True), da.from_zarr(y, inline_array=True))
+
+
+class Tasks(Callback):
+    """Counts the tasks that ran."""
+
+    def _start_state(self, graph, state):
+        self.n = sum(not isinstance(node, Alias) for node in graph.values())
+
+
+@pytest.mark.parametrize("big", [False, True])
+def test_a_pass_over_100_stored_blocks_is_110_tasks_at_most(stored, big):
+    parameters = {"offset": np.zeros(200_000)[:1]} if not big else {}
+    with Tasks() as seen:
+        passes.total(class_sums, stored, {"sum": (1, D), "count": (1,)}, n_groups=1, **parameters)
+    assert 101 <= seen.n <= 110
+
+
+def test_a_large_parameter_enters_the_graph_once(stored, computes):
+    with Tasks() as seen:
+        result = passes.total(shifted_sum, stored, {"sum": ()}, offset=np.ones(200_000))
+    assert seen.n <= 111
+    assert result["sum"] == 10_000 * D + 100
+    assert len(computes) == 1
+
+
+def shifted_sum(block, offset):
+    return {"sum": block.x.sum() + offset[0]}
+
+
+def test_map_rows_is_one_task_a_block(stored):
+    assert tasks(passes.map_rows(row_numbers, stored)) == 100
+    assert tasks(passes.map_rows(row_numbers, stored, 1)) == 100
+
+
+def test_one_pass_is_one_compute(computes):
+    rows = chunked()
+    computes.clear()
+    totals(rows)
+    assert len(computes) == 1
+
+
+def test_building_a_graph_never_calls_a_kernel():
+    calls = []
+    lazy = passes.map_rows(lambda block: calls.append(1) or block.x, chunked(), D)
+    assert calls == []
+    lazy.compute()
+    assert len(calls) == 8
+
+
+def test_one_block_in_memory_is_a_plain_call(computes):
+    totals(as_rows(X, Y))
+    assert computes == []
+
+
+def test_large_input_in_memory_is_cut_into_blocks():
+    rows = as_rows(np.ones((200_000, 1), np.float32), np.zeros(200_000, int))
+    assert rows.x.numblocks == (4, 1)
+    assert totals_of_one(rows)["count"].tolist() == [200_000]
+
+
+def totals_of_one(rows):
+    return passes.total(class_sums, rows, {"sum": (1, 1), "count": (1,)}, n_groups=1)
+
+
+# Rows that are not finite -------------------------------------------------------------------------------
+
+
+def with_holes():
+    x = X.copy()
+    x[[3, 4_000, 5_000], [0, 2, 2]] = np.nan, np.inf, -np.inf
+    return x
+
+
+@pytest.mark.parametrize("chunks", [None, 700])
+def test_invalid_rows_are_named_by_column_and_row(chunks):
+    rows = as_rows(with_holes(), Y) if chunks is None else chunked(chunks, x=with_holes())
+    with pytest.raises(DataError, match=r"column 0: 1, column 2: 2; first rows 3, 4000, 5000"):
+        totals(rows)
+    with pytest.raises(DataError, match="NaN or infinite values"):
+        passes.sample(rows, 3)
+
+
+@pytest.mark.parametrize("chunks", [None, 700])
+def test_dropped_rows_count_nowhere(chunks):
+    keep = np.isfinite(with_holes()).all(axis=1)
+    expected = totals(as_rows(X[keep], Y[keep]))
+    kwargs = {"invalid": "drop"}
+    rows = as_rows(with_holes(), Y, **kwargs) if chunks is None else chunked(chunks, x=with_holes(), **kwargs)
+    found = totals(rows)
+    assert np.array_equal(found["count"], expected["count"])
+    np.testing.assert_allclose(found["sum"], expected["sum"], rtol=1e-10)
+    assert not set(passes.sample(rows, N)["row"]) & {3, 4_000, 5_000}
+    assert np.isnan(passes.map_rows(row_numbers, rows).compute()[[3, 4_000, 5_000]]).all()
+
+
+def test_map_rows_names_the_invalid_row_it_met():
+    with pytest.raises(DataError, match="rows 4000"):
+        passes.map_rows(row_numbers, chunked(700, x=with_holes())).blocks[5].compute()

@@ -1,0 +1,128 @@
+"""Whatever a user passes as X, y and sample becomes aligned blocks, or an error that says what to do."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+
+from scaleshift.blocks import passes
+from scaleshift.blocks.rows import as_rows
+from scaleshift.errors import ChunkError, DataError
+
+X = np.arange(40.0).reshape(20, 2)
+Y = np.repeat(["a", "b"], 10)
+
+
+def unknown(array, chunks):
+    lazy = da.from_array(array, chunks=chunks)
+    return lazy[da.ones(len(array), chunks=lazy.chunks[0], dtype=bool)]
+
+
+def total(rows):
+    return passes.total(sums, rows, {"sum": (rows.n_markers,), "n": ()})
+
+
+def sums(block):
+    return {"sum": block.x.sum(axis=0), "n": len(block.x)}
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        X,
+        X.astype("f4"),
+        X.astype(int),
+        X.tolist(),
+        np.asfortranarray(X),
+        pd.DataFrame(X, columns=["m", "n"]),
+        xr.DataArray(X, dims=("cell", "marker"), coords={"marker": ["m", "n"]}),
+        da.from_array(X, chunks=(7, 2)),
+        unknown(X, (7, 2)),
+    ],
+    ids=["float64", "float32", "int", "list", "fortran", "pandas", "xarray", "dask", "unknown chunks"],
+)
+def test_every_kind_of_array_gives_the_same_sums(x):
+    found = total(as_rows(x))
+    assert found["sum"].tolist() == X.sum(axis=0).tolist()
+    assert found["n"] == 20
+
+
+def test_columns_of_unknown_chunks_are_counted_and_aligned():
+    rows = as_rows(unknown(X, (6, 2)), unknown(Y, 9))
+    assert rows.x.chunks[0] == rows.columns["label"].values.chunks[0]
+    assert rows.counts("label").tolist() == [10, 10]
+
+
+def test_chunks_along_the_markers_are_merged_with_a_warning():
+    with pytest.warns(UserWarning, match="2 chunks along the markers"):
+        rows = as_rows(da.from_array(X, chunks=(5, 1)))
+    assert total(rows)["sum"].tolist() == X.sum(axis=0).tolist()
+
+
+def test_markers_in_another_order_are_matched_by_name():
+    frame = pd.DataFrame(X[:, ::-1], columns=["n", "m"]).assign(extra=1.0)
+    rows = as_rows(frame).matched(("m", "n"), 2)
+    assert rows.n_markers == 2
+    assert total(rows)["sum"].tolist() == X.sum(axis=0).tolist()
+
+
+def test_a_missing_marker_is_named_with_the_closest_one():
+    rows = as_rows(pd.DataFrame(X, columns=["CD3", "CD19"]))
+    with pytest.raises(DataError, match=r"lacks the marker\(s\) CD-3 .* did you mean 'CD3'"):
+        rows.matched(("CD-3", "CD19"), 2)
+
+
+def test_without_names_the_number_of_columns_must_match():
+    with pytest.raises(DataError, match="X has 2 columns, the model was fitted on 3"):
+        as_rows(X).matched(("a", "b", "c"), 3)
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (X[:, 0], r"1 dimension.*reshape"),
+        (X.astype(object), r"dtype object.*astype"),
+        (X.astype(str), r"dtype <U"),
+        (X[:, :0], "no columns"),
+        (pd.DataFrame({"m": [1.0], "donor": ["x"]}), "not numbers: donor"),
+        (pd.DataFrame(X, columns=["m", "m"]), "occur twice: m"),
+        (xr.Dataset({"Y": ("cell", np.ones(3))}), "no variable X"),
+    ],
+)
+def test_what_cannot_be_rows_is_refused_by_name(x, message):
+    with pytest.raises(DataError, match=message):
+        as_rows(x)
+
+
+@pytest.mark.parametrize("y", [Y[:-1], da.from_array(Y[:-1], chunks=3)])
+def test_lengths_that_differ_are_told(y):
+    with pytest.raises(ChunkError, match="label has 19 values, X has 20 rows"):
+        as_rows(X, y)
+
+
+def test_labels_of_any_kind_agree():
+    for y in (Y, list(Y), pd.Series(Y), pd.Categorical(Y), da.from_array(Y, chunks=3), xr.DataArray(Y)):
+        rows = as_rows(X, y)
+        assert rows.categories("label").tolist() == ["a", "b"]
+        assert rows.counts("label").tolist() == [10, 10]
+
+
+def test_unlabelled_rows_have_no_code():
+    rows = as_rows(X, [None] * 5 + [1] * 15)
+    assert rows.counts("label").tolist() == [15]
+
+
+def test_without_samples_all_rows_are_one():
+    for x in (X, da.from_array(X, chunks=(3, 2))):
+        assert as_rows(x).categories("sample").tolist() == ["all"]
+
+
+def test_no_rows_are_no_error_yet():
+    rows = as_rows(np.empty((0, 2)), np.empty(0))
+    assert total(rows)["n"] == 0
+
+
+def test_a_wrong_word_for_invalid_is_refused():
+    with pytest.raises(DataError, match="'skip': expected 'raise' or 'drop'"):
+        as_rows(X, invalid="skip")
