@@ -80,7 +80,8 @@ def uniform(seed: int, stream: str, start: int, n: int) -> np.ndarray:
 
 def generator(seed: int, stream: str) -> np.random.Generator:
     """Generator for what is drawn once on the driver (frequencies, say), not by row."""
-    return np.random.Generator(np.random.Philox(key=_key(seed, stream)))
+    # From a SeedSequence, not a key: scipy spawns children from it.
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(_key(seed, stream).tolist())))
 
 
 def _tile(seed: int, stream: str, tile: int) -> np.ndarray:

@@ -203,7 +203,7 @@ def _dataset_columns(cells: xr.Dataset, given: dict[str, Any]) -> tuple[dict[str
     """Labels and samples of a cells dataset, where the caller gave none."""
     if "X" not in cells:
         raise DataError(
-            f"the dataset has no variable X, but {', '.join(map(str, cells.data_vars)) or 'none'}: see as_cells"
+            f"the dataset has no variable X, but has {', '.join(map(str, cells.data_vars)) or 'none'}: see as_cells"
         )
     columns = {}
     for name in given:

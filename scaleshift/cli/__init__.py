@@ -1,1 +1,40 @@
-"""."""
+"""The command line: one file a verb."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+import scaleshift
+from scaleshift.cli.demo import demo
+from scaleshift.cli.quantify import quantify
+from scaleshift.errors import ScaleshiftError
+
+
+class Commands(click.Group):
+    """Turns scaleshift's own errors into one line and exit code 1; wrong usage is 2."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb."""
+        try:
+            return super().invoke(ctx)
+        except ScaleshiftError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(scaleshift.__version__, prog_name="scaleshift")
+def main() -> None:
+    """Working under distribution shift at any size.
+
+    \b
+    scaleshift demo                              see it work on a small real study
+    scaleshift quantify STORE --source "..."     class proportions of unlabelled samples
+
+    Exit codes: 0 done, 1 failed, 2 wrong usage.
+    """
+
+
+main.add_command(demo)
+main.add_command(quantify)

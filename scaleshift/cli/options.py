@@ -1,0 +1,59 @@
+"""Options that several verbs share, and what they do around a verb's work."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scaleshift.cli.progress import ProgressBar
+from scaleshift.errors import ScaleshiftError
+
+output = click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder to write proportions.csv and proportions.png to.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines in place of a table.")
+quiet = click.option("--quiet", is_flag=True, help="No progress bars and no remarks.")
+scheduler = click.option(
+    "--scheduler",
+    default="local",
+    show_default=True,
+    metavar="local|ADDRESS",
+    help="Where to compute: threads of this machine, or a Dask scheduler's address.",
+)
+
+
+def all_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Several options as one decorator."""
+
+    def decorate(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+@contextlib.contextmanager
+def computing(scheduler: str, quiet: bool) -> Iterator[None]:
+    """Compute on this scheduler, with a progress bar for passes that take longer than 2 s."""
+    with contextlib.ExitStack() as stack:
+        if scheduler != "local":
+            stack.enter_context(_client(scheduler))
+        if not quiet:
+            stack.enter_context(ProgressBar())
+        yield
+
+
+def _client(address: str) -> Any:
+    from distributed import Client
+
+    try:
+        return Client(address, timeout=10, set_as_default=True)
+    except (OSError, ValueError) as error:
+        raise ScaleshiftError(f"--scheduler {address}: no Dask scheduler answers there ({error})") from error

@@ -1,0 +1,129 @@
+"""scaleshift quantify: class proportions of unlabelled samples from the labelled cells of others."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+import xarray as xr
+from rich.console import Console
+
+from scaleshift.cli import options
+
+METHODS = {"soft-fourier": {"features": "fourier", "soft": True}, "hard-fourier": {"features": "fourier", "soft": False}}
+
+
+@click.command()
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option("--source", required=True, help="Samples to learn from: \"sample in (S1, S2)\".")
+@click.option("--target", help="Samples to quantify: \"sample == S3\". All others where left out.")
+@click.option(
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default="soft-fourier",
+    show_default=True,
+    help="soft: some cells may belong to no class of the source.",
+)
+@click.option("--bandwidth", default="auto", show_default=True, help="Of the kernel, in the units of the markers.")
+@click.option("--features", "n_features", default=1000, show_default=True, help="Random Fourier features.")
+@click.option(
+    "--invalid",
+    type=click.Choice(["raise", "drop"]),
+    default="raise",
+    show_default=True,
+    help="What to do with cells that hold NaN or infinite values.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the random features.")
+@options.all_of(options.output, options.as_json, options.quiet, options.scheduler)
+def quantify(
+    store: Path,
+    source: str,
+    target: str | None,
+    method: str,
+    bandwidth: str,
+    n_features: int,
+    invalid: str,
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+    quiet: bool,
+    scheduler: str,
+) -> None:
+    """Class proportions of the samples of STORE.
+
+    STORE is a study written by scaleshift.write_cells. The labelled cells of the source samples are
+    learned from; cells without a label are left out. Samples are selected by name: ==, !=, in (a, b),
+    joined by "and".
+
+    \b
+    scaleshift quantify study.zarr --source "sample in (S01, S09)" --output results
+    """
+    settings = {"bandwidth": _number(bandwidth), "invalid": invalid, "random_state": seed}
+    with options.computing(scheduler, quiet):
+        result = run(store, source, target, n_features=n_features, **METHODS[method], **settings)
+    deliver(result, output, as_json, quiet)
+
+
+def run(store: Path, source: str, target: str | None, *, features: str, n_features: int, **settings: Any) -> xr.Dataset:
+    """Fit on the source samples of a store and predict its target samples."""
+    from scaleshift.cells import selection, store as stores
+    from scaleshift.quantify.dfm import DFM
+    from scaleshift.quantify.features import FourierFeatures
+
+    manifest = stores.read_manifest(store)
+    table = {"sample": manifest.samples}
+    sources = selection.select_samples(source, table)
+    targets = selection.select_samples(target, table) if target else [s for s in manifest.samples if s not in sources]
+    if not targets:
+        raise click.UsageError("--source selects every sample: none is left to quantify; pass --target")
+    model = DFM(FourierFeatures(n_features), **settings)
+    model.fit(stores.open_cells(store, samples=sources))
+    return model.predict(stores.open_cells(store, samples=targets))
+
+
+def deliver(result: xr.Dataset, output: Path | None, as_json: bool, quiet: bool) -> None:
+    """Print a result, and write it where --output says."""
+    from scaleshift import report
+
+    if as_json:
+        click.echo(json.dumps(to_json(result), indent=2))
+    else:
+        console = Console()
+        console.print(report.text(result))
+    if output is None:
+        return
+    output.mkdir(parents=True, exist_ok=True)
+    report.table(result, output / "proportions.csv")
+    report.plot(result, output / "proportions.png")
+    if not quiet:
+        click.echo(f"wrote {output / 'proportions.csv'} and {output / 'proportions.png'}", err=True)
+
+
+def to_json(result: xr.Dataset) -> dict[str, Any]:
+    """The result for machines; NaN becomes null. Version 1 of the schema."""
+    samples = []
+    for name in result["sample"].values:
+        one = result.sel(sample=name)
+        by_sample = {str(k): _plain(v.item()) for k, v in one.data_vars.items() if not v.ndim}
+        labels = [
+            {"label": _plain(label), **{str(k): _plain(v.sel(label=label).item()) for k, v in one.data_vars.items() if v.ndim}}
+            for label in one["label"].values
+        ]
+        samples.append({"sample": _plain(name), **by_sample, "labels": labels})
+    attributes = {str(k): _plain(v) for k, v in result.attrs.items()}
+    return {"schema": "scaleshift.quantify/1", "attributes": attributes, "samples": samples}
+
+
+def _plain(value: Any) -> Any:
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
