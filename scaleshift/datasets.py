@@ -12,7 +12,7 @@ DESCRIPTION = (
     "Mass cytometry of blood: 8 of 16 samples of a study run at several centres, 18,000 cells each, "
     "subsampled at random from 929,685 cells. S01 to S07 and S09 to S15 come from two halves of the study "
     "that differ in composition and intensity, so pairs across the halves are not pure label shift. S01 "
-    "and S02 look like replicates. Cells without a label (17 to 37 % of a sample) lie outside every gate: "
+    "and S02 look like replicates. Cells without a label (17 to 36 % of a sample) lie outside every gate: "
     "a real unknown population. The source does not name its markers."
 )
 
