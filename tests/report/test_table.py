@@ -1,0 +1,211 @@
+import io
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from scaleshift.errors import DataError
+from scaleshift.report import table, text
+
+COLUMNS = [
+    "sample",
+    "label",
+    "proportion",
+    "proportion_low",
+    "proportion_high",
+    "proportion_known",
+    "unknown",
+    "distance",
+    "n_cells",
+    "n_invalid",
+    "flag",
+]
+
+
+def printed(result, width):
+    console = Console(width=width, file=io.StringIO())
+    console.print(text(result, width=width))
+    return console.file.getvalue()
+
+
+def test_the_table_has_one_row_a_sample_and_label_in_order(result):
+    rows = table(result)
+    assert rows.columns.tolist() == COLUMNS
+    assert rows["sample"].tolist() == ["S1", "S1", "S2", "S2", "S3", "S3"]
+    assert rows["label"].tolist() == ["B", "T"] * 3
+    assert rows["proportion"].tolist()[:2] == [0.25, 0.5]
+    assert rows["unknown"].tolist()[:2] == [0.25, 0.25]
+    assert rows["proportion_known"].tolist()[1] == pytest.approx(2 / 3)
+    assert rows["flag"].tolist() == ["", "", "no cells", "no cells"] + ["unknown population"] * 2
+    assert rows["n_cells"].dtype.kind == "i"
+
+
+def test_what_was_not_computed_stays_nan(result):
+    missing = table(result).query("sample == 'S2'")
+    assert missing[["proportion", "proportion_low", "unknown", "distance"]].isna().all(axis=None)
+    assert missing["n_cells"].tolist() == [1000, 1000]
+
+
+@pytest.mark.parametrize(("labels", "kind"), [([2, 10], int), ([False, True], bool), (["2", "10"], str)])
+def test_labels_keep_their_type(make_result, labels, kind):
+    found = table(make_result([[0.25, 0.75]], ["S1"], labels))["label"].tolist()
+    assert found == labels
+    assert all(type(label) is kind for label in found)
+
+
+def test_a_transposed_result_gives_the_same_table(result):
+    pd.testing.assert_frame_equal(table(result.transpose("label", "sample")), table(result))
+
+
+def test_the_csv_reads_back_as_the_table(result, tmp_path):
+    rows = table(result, tmp_path / "proportions.csv")
+    back = pd.read_csv(tmp_path / "proportions.csv", keep_default_na=False, na_values={"proportion": [""]})
+    assert back.columns.tolist() == COLUMNS
+    assert back["flag"].tolist() == rows["flag"].tolist()
+    np.testing.assert_array_equal(back["proportion"], rows["proportion"])
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", '=HYPERLINK("http://x","y")'])
+def test_a_name_never_becomes_a_formula_in_the_csv(make_result, tmp_path, name):
+    result = make_result([[0.25, 0.75]], [name], [name, "T"], flags=[name])
+    rows = table(result, tmp_path / "proportions.csv")
+    assert rows.loc[0, ["sample", "label", "flag"]].tolist() == [name] * 3
+    back = pd.read_csv(tmp_path / "proportions.csv")
+    assert back.loc[0, ["sample", "label", "flag"]].tolist() == ["'" + name] * 3
+    assert back["label"].tolist()[1] == "T"
+
+
+def test_a_negative_number_is_no_formula(make_result, tmp_path):
+    table(make_result([[0.25, 0.75]], ["S1"], [-1, 1]), tmp_path / "proportions.csv")
+    assert pd.read_csv(tmp_path / "proportions.csv")["label"].tolist() == [-1, 1]
+
+
+def test_writing_replaces_an_old_file_and_leaves_nothing_else(result, tmp_path):
+    target = tmp_path / "proportions.csv"
+    target.write_text("old")
+    table(result, str(target))
+    assert target.read_text().startswith("sample,label,")
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_write_that_fails_keeps_the_old_file(result, tmp_path):
+    target = tmp_path / "proportions.csv"
+    target.write_text("old")
+    cannot_be_encoded = result.assign_coords(sample=["S1", "S2", "S\udcff"])
+    with pytest.raises(UnicodeEncodeError):
+        table(cannot_be_encoded, target)
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("name", ["proportions.xlsx", "proportions", "proportions.csv.gz"])
+def test_another_suffix_than_csv_is_refused(result, tmp_path, name):
+    with pytest.raises(DataError, match=r"only \.csv is written so far"):
+        table(result, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_folder_is_named(result, tmp_path):
+    with pytest.raises(DataError, match=r"there is no folder .*nowhere; create it"):
+        table(result, tmp_path / "nowhere" / "proportions.csv")
+
+
+def test_what_is_no_result_is_refused_by_what_it_lacks(result):
+    with pytest.raises(DataError, match=r"no result of predict.*expected.*distance"):
+        table(result.drop_vars("distance"))
+    with pytest.raises(DataError, match="no result of predict"):
+        text(result.isel(sample=0))
+
+
+def test_labels_are_columns_where_they_fit(result):
+    lines = printed(result, 80).splitlines()
+    assert [cell.strip() for cell in lines[1].strip("┃").split("┃")] == [
+        "sample",
+        "B",
+        "T",
+        "unknown",
+        "flag",
+    ]
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines[3:6]]
+    assert rows == [
+        ["S1", "25.0", "50.0", "25.0", ""],
+        ["S2", "-", "-", "-", "no cells"],
+        ["S3", "10.0", "40.0", "50.0", "unknown population"],
+    ]
+
+
+def test_labels_are_rows_where_columns_do_not_fit(make_result):
+    labels = [f"population{i:02d}" for i in range(30)]
+    result = make_result(np.full((2, 30), 1 / 40), ["S1", "S2"], labels, flags=["", "few cells"])
+    lines = printed(result, 100).splitlines()
+    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if line.startswith("│")]
+    assert len(rows) == 60
+    assert rows[0] == ["S1", "population00", "2.5", "-2.5 to 7.5", "25.0", ""]
+    assert rows[1][0] == rows[1][4] == ""
+    assert rows[30][0] == "S2"
+    assert rows[30][5] == "few cells"
+    assert len(printed(result, 600).splitlines()) < 10
+
+
+def test_the_terminal_decides_the_width_unless_it_is_given(result, monkeypatch):
+    headers = {}
+    for columns in ("30", "120"):
+        monkeypatch.setenv("COLUMNS", columns)
+        headers[columns] = [str(column.header) for column in text(result).columns]
+    assert "interval" in headers["30"]
+    assert headers["120"] == ["sample", "B", "T", "unknown", "flag"]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+def test_no_number_is_cut_at_any_width(make_result, width):
+    labels = ["CD4 T cells", "CD8_Tcells", "Monocytes", "natural-killer cells", "B"]
+    result = make_result(
+        [[0.1234, 0.2345, 0.3456, 0.0, 0.0001]], ["a sample"], labels, flags=["a flag of quite some length"]
+    )
+    shown = printed(result, width)
+    assert max(map(len, shown.splitlines())) <= width
+    assert "…" not in shown
+    assert all(number in shown for number in ("12.3", "23.4", "34.6", "0.0", "29.6"))
+    assert "interval" not in shown or "7.3 to 17.3" in shown
+
+
+def test_a_long_heading_breaks_between_words(make_result):
+    result = make_result([[0.5, 0.5]], ["S1"], ["Effector_Memory CD4", "T"])
+    assert str(text(result, width=80).columns[1].header) == "Effector_\nMemory CD4"
+
+
+def test_a_share_that_rounds_to_zero_has_no_sign(make_result):
+    assert "-0.0" not in printed(make_result([[-1e-9, 1.0]], ["S1"], ["B", "T"]), 80)
+
+
+@pytest.mark.parametrize("width", [70, 120])
+def test_markup_in_names_is_shown_and_not_obeyed(make_result, width):
+    result = make_result(np.full((1, 8), 0.1), ["[red]S"], ["[b]x", ":cat:", *"abcdef"], flags=["[/]"])
+    shown = printed(result, width)
+    assert all(name in shown for name in ("[red]S", "[b]x", ":cat:", "[/]"))
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal(make_result):
+    shown = printed(make_result([[0.5, 0.5]], ["a\x1b[31m\nb"], ["B", "T"]), 80)
+    assert "\x1b" not in shown
+    assert "a\N{REPLACEMENT CHARACTER}[31m\N{REPLACEMENT CHARACTER}b" in shown
+
+
+def test_int_and_bool_labels_are_shown(make_result):
+    assert "True" in printed(make_result([[0.5, 0.5]], ["S1"], [False, True]), 80)
+    assert "10" in printed(make_result([[0.5, 0.5]], ["S1"], [2, 10]), 80)
+
+
+def test_the_unknown_share_of_a_hard_method_is_a_dash(make_result):
+    result = make_result([[0.25, 0.75]], ["S1"], ["B", "T"], unknown=[math.nan])
+    assert "│       - │" in printed(result, 80)
+
+
+def test_importing_the_reports_leaves_matplotlib_alone():
+    code = "import scaleshift.report, sys; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
