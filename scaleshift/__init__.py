@@ -1,3 +1,62 @@
 """scaleshift: working under distribution shift at any size."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from scaleshift import cells, datasets, quantify, report
+    from scaleshift.cells import append_cells, as_cells, open_cells, write_cells
+    from scaleshift.errors import ChunkError, DataError, NotIdentifiableError, ScaleshiftError, SchemaError
+    from scaleshift.quantify.dfm import DFM
+    from scaleshift.quantify.features import FourierFeatures, GaussianKernel
+
+__all__ = [
+    "DFM",
+    "ChunkError",
+    "DataError",
+    "FourierFeatures",
+    "GaussianKernel",
+    "NotIdentifiableError",
+    "ScaleshiftError",
+    "SchemaError",
+    "append_cells",
+    "as_cells",
+    "cells",
+    "datasets",
+    "open_cells",
+    "quantify",
+    "report",
+    "write_cells",
+]
+
+# Public names are imported when first used: a command line that only asks for help stays quick.
+_MODULES = {"cells", "datasets", "quantify", "report"}
+_HOMES = {
+    "DFM": "scaleshift.quantify.dfm",
+    "FourierFeatures": "scaleshift.quantify.features",
+    "GaussianKernel": "scaleshift.quantify.features",
+    "append_cells": "scaleshift.cells",
+    "as_cells": "scaleshift.cells",
+    "open_cells": "scaleshift.cells",
+    "write_cells": "scaleshift.cells",
+    **dict.fromkeys(
+        ["ChunkError", "DataError", "NotIdentifiableError", "ScaleshiftError", "SchemaError"],
+        "scaleshift.errors",
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"scaleshift.{name}")
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'scaleshift' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))
