@@ -22,7 +22,9 @@ class Problem(NamedTuple):
     unknown: float
 
 
-def make(seed: int, noise: str = "none", eps: float = 0.0, d: int = 5, c: int = 5, n: int = 10_000) -> Problem:
+def make(
+    seed: int, noise: str = "none", eps: float = 0.0, d: int = 5, c: int = 5, n: int = 10_000
+) -> Problem:
     """`c` Gaussian classes; a share `eps` of the target comes from none of them."""
     if noise == "none":
         eps = 0.0

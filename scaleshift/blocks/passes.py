@@ -300,9 +300,10 @@ def _fold(leaves: da.Array, merge: Merge) -> da.Array:
     while n_blocks / (2 * run) >= 4 * _n_threads():
         run *= 2
     (leaves,) = dask.optimize(leaves)
-    if run == 1 or _has_futures(leaves):
-        return leaves
     graph = dict(leaves.__dask_graph__())
+    elsewhere = any(key not in graph for node in graph.values() for key in node.dependencies)
+    if run == 1 or elsewhere:  # blocks that workers hold already cannot travel inside a task
+        return leaves
     name = f"fold-{leaves.name}-{run}"
     tasks: dict[Any, Any] = {}
     for number, first in enumerate(range(0, n_blocks, run)):
@@ -334,12 +335,6 @@ def _needed(graph: Mapping[Any, Any], keys: list[Any]) -> dict[Any, Any]:
             needed[key] = graph[key]
             stack.extend(graph[key].dependencies)
     return needed
-
-
-def _has_futures(collection: da.Array) -> bool:
-    from distributed.client import futures_of
-
-    return bool(futures_of(collection))
 
 
 def _n_threads() -> int:

@@ -202,9 +202,8 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
 def _dataset_columns(cells: xr.Dataset, given: dict[str, Any]) -> tuple[dict[str, Column], dict[str, Any]]:
     """Labels and samples of a cells dataset, where the caller gave none."""
     if "X" not in cells:
-        raise DataError(
-            f"the dataset has no variable X, but has {', '.join(map(str, cells.data_vars)) or 'none'}: see as_cells"
-        )
+        found = ", ".join(map(str, cells.data_vars)) or "none"
+        raise DataError(f"the dataset has no variable X; it has {found}: see scaleshift.as_cells")
     columns = {}
     for name in given:
         code = f"{name}_code"

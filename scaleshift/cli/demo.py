@@ -38,7 +38,7 @@ def demo(output: Path, as_json: bool, quiet: bool) -> None:
     if not quiet:
         click.echo(f'scaleshift quantify {store} --source "{source}" --output {output}', err=True)
     with options.computing("local", quiet):
-        result = verb.run(store, source, None, features="fourier", n_features=1000, soft=True, random_state=0)
+        result = verb.run(store, source, None, random_state=0)
     verb.deliver(result, output, as_json, quiet)
     if not quiet:
         click.echo(_beside_gates(result, cells), err=True)

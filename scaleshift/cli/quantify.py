@@ -13,13 +13,16 @@ from rich.console import Console
 
 from scaleshift.cli import options
 
-METHODS = {"soft-fourier": {"features": "fourier", "soft": True}, "hard-fourier": {"features": "fourier", "soft": False}}
+METHODS = {
+    "soft-fourier": {"features": "fourier", "soft": True},
+    "hard-fourier": {"features": "fourier", "soft": False},
+}
 
 
 @click.command()
 @click.argument("store", type=click.Path(path_type=Path))
-@click.option("--source", required=True, help="Samples to learn from: \"sample in (S1, S2)\".")
-@click.option("--target", help="Samples to quantify: \"sample == S3\". All others where left out.")
+@click.option("--source", required=True, help='Samples to learn from: "sample in (S1, S2)".')
+@click.option("--target", help='Samples to quantify: "sample == S3". All others where left out.')
 @click.option(
     "--method",
     type=click.Choice(list(METHODS)),
@@ -27,7 +30,9 @@ METHODS = {"soft-fourier": {"features": "fourier", "soft": True}, "hard-fourier"
     show_default=True,
     help="soft: some cells may belong to no class of the source.",
 )
-@click.option("--bandwidth", default="auto", show_default=True, help="Of the kernel, in the units of the markers.")
+@click.option(
+    "--bandwidth", default="auto", show_default=True, help="Of the kernel, in the units of the markers."
+)
 @click.option("--features", "n_features", default=1000, show_default=True, help="Random Fourier features.")
 @click.option(
     "--invalid",
@@ -52,7 +57,7 @@ def quantify(
     quiet: bool,
     scheduler: str,
 ) -> None:
-    """Class proportions of the samples of STORE.
+    r"""Class proportions of the samples of STORE.
 
     STORE is a study written by scaleshift.write_cells. The labelled cells of the source samples are
     learned from; cells without a label are left out. Samples are selected by name: ==, !=, in (a, b),
@@ -67,16 +72,23 @@ def quantify(
     deliver(result, output, as_json, quiet)
 
 
-def run(store: Path, source: str, target: str | None, *, features: str, n_features: int, **settings: Any) -> xr.Dataset:
+def run(
+    store: Path, source: str, target: str | None, *, features: str, n_features: int, **settings: Any
+) -> xr.Dataset:
     """Fit on the source samples of a store and predict its target samples."""
-    from scaleshift.cells import selection, store as stores
+    from scaleshift.cells import selection
+    from scaleshift.cells import store as stores
     from scaleshift.quantify.dfm import DFM
     from scaleshift.quantify.features import FourierFeatures
 
     manifest = stores.read_manifest(store)
     table = {"sample": manifest.samples}
     sources = selection.select_samples(source, table)
-    targets = selection.select_samples(target, table) if target else [s for s in manifest.samples if s not in sources]
+    targets = (
+        selection.select_samples(target, table)
+        if target
+        else [s for s in manifest.samples if s not in sources]
+    )
     if not targets:
         raise click.UsageError("--source selects every sample: none is left to quantify; pass --target")
     model = DFM(FourierFeatures(n_features), **settings)
@@ -104,15 +116,16 @@ def deliver(result: xr.Dataset, output: Path | None, as_json: bool, quiet: bool)
 
 def to_json(result: xr.Dataset) -> dict[str, Any]:
     """The result for machines; NaN becomes null. Version 1 of the schema."""
+    by_label = [name for name, variable in result.data_vars.items() if "label" in variable.dims]
     samples = []
     for name in result["sample"].values:
         one = result.sel(sample=name)
-        by_sample = {str(k): _plain(v.item()) for k, v in one.data_vars.items() if not v.ndim}
         labels = [
-            {"label": _plain(label), **{str(k): _plain(v.sel(label=label).item()) for k, v in one.data_vars.items() if v.ndim}}
+            {"label": _plain(label), **{str(k): _plain(one[k].sel(label=label)) for k in by_label}}
             for label in one["label"].values
         ]
-        samples.append({"sample": _plain(name), **by_sample, "labels": labels})
+        rest = {str(k): _plain(v) for k, v in one.data_vars.items() if k not in by_label}
+        samples.append({"sample": _plain(name), **rest, "labels": labels})
     attributes = {str(k): _plain(v) for k, v in result.attrs.items()}
     return {"schema": "scaleshift.quantify/1", "attributes": attributes, "samples": samples}
 

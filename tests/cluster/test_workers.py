@@ -1,0 +1,106 @@
+"""Real workers: the same bits from threads, processes, one worker or two, and after one is killed."""
+
+import os
+import signal
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client, LocalCluster
+
+import scaleshift as ss
+from scaleshift.blocks import passes
+from scaleshift.blocks.rows import as_rows
+
+RNG = np.random.default_rng(0)
+N = 40_000
+X = RNG.normal(size=(N, 4)).astype("f4") * [1, 10, 100, 1000]
+Y = RNG.choice(["a", "b", "c"], N)
+
+
+def rows():
+    return as_rows(da.from_array(X, chunks=(1_000, -1)), da.from_array(Y, chunks=1_500))
+
+
+def sums(block, n_groups):
+    codes = block.codes("label")
+    total = np.zeros((n_groups, block.x.shape[1]))
+    np.add.at(total, codes[codes >= 0], block.x[codes >= 0])
+    return {"sum": total}
+
+
+def sums_of_a_mortal_worker(block, n_groups, marker):
+    """Kills its own worker process at one block in the middle, once."""
+    if block.start == 20_000 and not Path(marker).exists():
+        Path(marker).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return sums(block, n_groups)
+
+
+def total(kernel=sums, **parameters):
+    return passes.total(kernel, rows(), {"sum": (3, 4)}, n_groups=3, **parameters)["sum"]
+
+
+@pytest.fixture(scope="module")
+def alone():
+    return total()
+
+
+@pytest.fixture(scope="module")
+def two_processes():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_two_processes_give_the_bits_of_threads(two_processes, alone):
+    assert np.array_equal(total(), alone)
+
+
+def test_one_threaded_worker_gives_the_bits_of_threads(alone):
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=True),
+    ):
+        assert np.array_equal(total(), alone)
+
+
+def test_folded_states_give_the_same_bits_on_workers(two_processes, alone, monkeypatch):
+    monkeypatch.setattr(passes, "FOLD_BYTES", 0)
+    assert np.array_equal(total(), alone)
+
+
+def test_a_large_parameter_reaches_the_workers(two_processes):
+    found = passes.total(shifted, rows(), {"sum": ()}, offset=np.full(200_000, 3.0))
+    assert found["sum"] == 3.0 * 40
+
+
+def shifted(block, offset):
+    return {"sum": offset[-1]}
+
+
+def test_persisted_rows_are_not_read_again(two_processes, alone, monkeypatch):
+    monkeypatch.setattr(passes, "FOLD_BYTES", 0)  # futures cannot be folded into a task: must not break
+    x = da.from_array(X, chunks=(1_000, -1)).persist()
+    found = passes.total(sums, as_rows(x, Y), {"sum": (3, 4)}, n_groups=3)["sum"]
+    assert np.array_equal(found, alone)
+
+
+def test_a_model_on_workers_equals_the_one_on_threads(two_processes):
+    lazy = da.from_array(X, chunks=(1_000, -1))
+    on_workers = ss.DFM(random_state=0).fit(lazy, Y)
+    result = on_workers.predict(lazy, sample=np.repeat(["u", "v"], N // 2))
+    here = ss.DFM(random_state=0).fit(X, Y)
+    np.testing.assert_allclose(on_workers.gram_, here.gram_, atol=1e-7)
+    assert result["sample"].values.tolist() == ["u", "v"]
+
+
+def test_a_killed_worker_changes_no_bit(two_processes, alone, tmp_path):
+    before = set(two_processes.run(os.getpid).values())
+    marker = tmp_path / "killed"
+    assert np.array_equal(total(sums_of_a_mortal_worker, marker=str(marker)), alone)
+    assert marker.exists()
+    assert set(two_processes.run(os.getpid).values()) != before
