@@ -47,7 +47,7 @@ def demo(output: Path, as_json: bool, quiet: bool) -> None:
 def _write(cells: xr.Dataset, store: Path) -> None:
     """Write the study, or take the one that an earlier demo wrote."""
     from scaleshift.cells import write_cells
-    from scaleshift.cells.store import read_manifest
+    from scaleshift.cells.manifest import read_manifest
 
     if not store.exists():
         write_cells(cells, store)

@@ -13,10 +13,7 @@ from rich.console import Console
 
 from scaleshift.cli import options
 
-METHODS = {
-    "soft-fourier": {"features": "fourier", "soft": True},
-    "hard-fourier": {"features": "fourier", "soft": False},
-}
+METHODS = {"soft-fourier": {"soft": True}, "hard-fourier": {"soft": False}}
 
 
 @click.command()
@@ -73,27 +70,35 @@ def quantify(
 
 
 def run(
-    store: Path, source: str, target: str | None, *, features: str, n_features: int, **settings: Any
+    store: Path, source: str, target: str | None, *, n_features: int = 1000, **settings: Any
 ) -> xr.Dataset:
     """Fit on the source samples of a store and predict its target samples."""
     from scaleshift.cells import selection
-    from scaleshift.cells import store as stores
+    from scaleshift.cells.manifest import read_manifest
     from scaleshift.quantify.dfm import DFM
     from scaleshift.quantify.features import FourierFeatures
 
-    manifest = stores.read_manifest(store)
-    table = {"sample": manifest.samples}
-    sources = selection.select_samples(source, table)
-    targets = (
-        selection.select_samples(target, table)
-        if target
-        else [s for s in manifest.samples if s not in sources]
-    )
+    samples = read_manifest(store).samples
+    sources = selection.select_samples(source, {"sample": samples})
+    targets = [name for name in samples if name not in sources]
+    if target is not None:
+        targets = selection.select_samples(target, {"sample": samples})
     if not targets:
         raise click.UsageError("--source selects every sample: none is left to quantify; pass --target")
     model = DFM(FourierFeatures(n_features), **settings)
-    model.fit(stores.open_cells(store, samples=sources))
-    return model.predict(stores.open_cells(store, samples=targets))
+    return model.fit(_open(store, sources)).predict(_open(store, targets))
+
+
+def _open(store: Path, samples: list[Any]) -> xr.Dataset:
+    """These samples of a study, without the labels that none of their cells has."""
+    from scaleshift.blocks.rows import as_rows
+    from scaleshift.cells import open_cells
+
+    cells = open_cells(store, samples=samples)
+    if not cells.sizes["label"]:
+        return cells
+    used = as_rows(cells).counts("label") > 0
+    return open_cells(store, samples=samples, labels=cells["label"].values[used])
 
 
 def deliver(result: xr.Dataset, output: Path | None, as_json: bool, quiet: bool) -> None:

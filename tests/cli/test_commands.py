@@ -1,0 +1,166 @@
+"""The command line as its users meet it: tables, files, JSON, exit codes, errors in one line."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import scaleshift as ss
+from click.testing import CliRunner
+
+from scaleshift.cli import main
+
+RNG = np.random.default_rng(0)
+CENTRES = np.array([[-4.0, 0], [4.0, 0]])
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Three samples of two classes; S2 and S10 are gated too, S3 holds a class that S2 lacks."""
+    path = tmp_path_factory.mktemp("cli") / "study.zarr"
+    x, y, sample = [], [], []
+    for name, share in {"S2": 0.5, "S3": 0.9, "S10": 0.2}.items():
+        code = (RNG.random(1_500) > share).astype(int)
+        x.append(CENTRES[code] + RNG.standard_normal((1_500, 2)))
+        y += ["rare" if name == "S3" and i < 20 else "AB"[c] for i, c in enumerate(code)]
+        sample += [name] * 1_500
+    labels = np.array(y, object)
+    ss.write_cells(ss.as_cells(np.vstack(x), sample=sample, label=labels, marker=["CD3", "CD19"]), path)
+    return path
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_quantify_prints_a_table_and_writes_a_csv_and_a_picture(study, tmp_path):
+    out = tmp_path / "results"
+    found = run("quantify", study, "--source", "sample == S2", "--output", out)
+    assert "S10" in found.output
+    table = pd.read_csv(out / "proportions.csv")
+    first = table[(table["sample"] == "S10") & (table["label"] == "A")].iloc[0]
+    assert abs(first["proportion"] - 0.2) < 0.03
+    assert set(table["sample"]) == {"S3", "S10"}
+    assert (out / "proportions.png").read_bytes().startswith(b"\x89PNG")
+
+
+def labels_of(found, sample=0):
+    return {label["label"]: label["proportion"] for label in found["samples"][sample]["labels"]}
+
+
+def test_labels_that_no_selected_cell_has_are_left_out(study):
+    text = run("quantify", study, "--source", "sample == S2", "--target", "sample == S10", "--json").stdout
+    assert list(labels_of(json.loads(text))) == ["A", "B"]
+
+
+def test_a_label_of_the_targets_only_is_flagged(study):
+    text = run("quantify", study, "--source", "sample == S2", "--target", "sample == S3", "--json").stdout
+    found = json.loads(text)
+    assert labels_of(found)["rare"] is None
+    assert found["samples"][0]["flag"] == "not in the source: rare"
+
+
+def test_json_is_versioned_and_has_no_nan(study):
+    text = run("quantify", study, "--source", "sample == S2", "--target", "sample == S10", "--json").stdout
+    found = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert found["schema"] == "scaleshift.quantify/1"
+    (sample,) = found["samples"]
+    assert sample["n_cells"] == 1_500
+    assert sample["p_value"] is None
+    assert {"label", "proportion", "proportion_low"} <= set(sample["labels"][0])
+
+
+def test_the_same_seed_gives_the_same_output(study):
+    outputs = {run("quantify", study, "--source", "sample == S2", "--json").stdout for _ in range(2)}
+    assert len(outputs) == 1
+
+
+def test_hard_matching_has_no_unknown_share(study):
+    text = run("quantify", study, "--source", "sample==S2", "--json", "--method", "hard-fourier").stdout
+    found = json.loads(text)
+    assert found["samples"][0]["unknown"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "code"),
+    [
+        (["--source", "sample == S4"], "S4", 1),
+        (["--source", "donor == 1"], "donor", 1),
+        (["--source", "sample = S2"], "sample = S2", 1),
+        (["--source", "sample != S99"], "", 1),
+        (["--source", "sample in (S2, S3, S10)"], "none is left to quantify", 2),
+        (["--source", "sample == S2", "--bandwidth", "wide"], "expected 'auto' or a number", 1),
+        (["--source", "sample == S2", "--method", "magic"], "magic", 2),
+        (["--source", "sample == S2", "--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler answers", 1),
+        ([], "--source", 2),
+    ],
+)
+def test_what_cannot_be_done_is_one_line_with_the_right_exit_code(study, arguments, message, code):
+    found = run("quantify", study, *arguments, code=code)
+    assert message in found.output
+    assert "Traceback" not in found.output
+
+
+def test_a_store_that_is_none_is_named(tmp_path):
+    for place in (tmp_path / "nothing.zarr", tmp_path):
+        assert str(place) in run("quantify", place, "--source", "sample == a", code=1).output
+
+
+def test_a_damaged_store_is_named_with_its_chunk(study, tmp_path):
+    copy = tmp_path / "cut.zarr"
+    shutil.copytree(study, copy)
+    (copy / "X" / "c" / "0" / "0").unlink()
+    found = run("quantify", copy, "--source", "sample == S2", code=1)
+    assert "cut.zarr: chunk 0 of X" in found.output.replace("\n", "")
+
+
+def test_nan_cells_are_an_error_or_a_flag(tmp_path):
+    x = np.vstack([CENTRES[[0, 1] * 100], CENTRES[[0, 1] * 50]]) + RNG.standard_normal((300, 2))
+    x[250] = np.nan
+    cells = ss.as_cells(x, sample=["a"] * 200 + ["b"] * 100, label=["A", "B"] * 150, marker=["m", "n"])
+    ss.write_cells(cells, tmp_path / "s.zarr")
+    arguments = ["quantify", tmp_path / "s.zarr", "--source", "sample == a"]
+    assert "m: 1, n: 1" in run(*arguments, code=1).output
+    found = json.loads(run(*arguments, "--invalid", "drop", "--json").output)
+    assert found["samples"][0]["n_invalid"] == 1
+    assert "1 cells with NaN" in found["samples"][0]["flag"]
+
+
+def test_the_demo_runs_and_runs_again(tmp_path):
+    for _ in range(2):
+        found = run("demo", "--output", tmp_path / "demo")
+        assert "beside the gates" in found.output
+    table = pd.read_csv(tmp_path / "demo" / "proportions.csv")
+    assert {"sample", "label", "proportion", "unknown", "flag"} <= set(table)
+    assert (tmp_path / "demo" / "proportions.png").exists()
+
+
+def test_the_demo_does_not_touch_a_study_that_is_not_its_own(study, tmp_path):
+    shutil.copytree(study, tmp_path / "demo.zarr")
+    assert "is not the demo study" in run("demo", "--output", tmp_path, code=1).output
+
+
+def test_works_as_an_installed_command_and_tells_its_version():
+    found = subprocess.run(
+        [sys.executable, "-c", "from scaleshift.cli import main; main()", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ss.__version__ in found.stdout
+
+
+def test_asking_for_help_imports_nothing_heavy():
+    code = (
+        "import sys; from scaleshift.cli import main\n"
+        "try: main(['quantify', '--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numba', 'sklearn', 'matplotlib', 'cupy', 'anndata'} & set(sys.modules)\n"
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
