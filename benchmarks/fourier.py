@@ -17,7 +17,7 @@ from timing import interleave, machine, ratios, write_json
 
 from scaleshift.kernels.dispatch import fourier_sums
 
-N_ROWS = 65_536
+N_ROWS = 131_072  # the default chunk of a store
 N_FREQUENCIES = 500  # D = 1000 features
 N_CLASSES = 10
 N_COLUMNS = (5, 20)
