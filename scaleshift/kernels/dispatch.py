@@ -1,0 +1,126 @@
+"""Which implementation serves this block? numpy: numba on the CPU; anything without a kernel: the reference.
+
+Nothing is imported before a block needs it: neither numba nor a GPU package.
+"""
+
+import importlib
+from collections.abc import Callable
+
+import numpy as np
+
+from scaleshift.kernels.reference import Array, library
+
+_REFERENCE = "scaleshift.kernels.reference"
+
+# kernel -> library of the block -> the module whose function of that name serves it.
+# A new implementation is one entry here; libraries without one get the reference.
+KERNELS: dict[str, dict[str, str]] = {
+    "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier"},
+    "gaussian_sums": {},
+}
+
+
+def implementation(kernel: str, x: Array) -> Callable[..., np.ndarray]:
+    """Return the function that serves a block.
+
+    Parameters
+    ----------
+    kernel : str
+        A name in `KERNELS`.
+    x : array
+        The block: numpy or CuPy.
+
+    Returns
+    -------
+    callable
+
+    Raises
+    ------
+    TypeError
+        If the block is neither numpy nor CuPy.
+
+    Examples
+    --------
+    >>> implementation("gaussian_sums", np.zeros((2, 1))).__module__
+    'scaleshift.kernels.reference'
+    """
+    name = library(x)
+    if name not in ("numpy", "cupy"):
+        raise TypeError(
+            f"{kernel} works on numpy and CuPy blocks, found {type(x).__module__}.{type(x).__qualname__}: "
+            f"convert it with numpy.asarray first"
+        )
+    return getattr(importlib.import_module(KERNELS[kernel].get(name, _REFERENCE)), kernel)
+
+
+def fourier_sums(x: Array, groups: Array, n_groups: int, frequencies: Array) -> np.ndarray:
+    """Sum cosines and sines of the projected rows, by group; see `reference.fourier_sums`.
+
+    On the CPU in float32, with the frequencies rounded by `reference.single_precision`.
+
+    Parameters
+    ----------
+    x : (n, d) array
+        Rows; numpy or CuPy.
+    groups : (n,) integer array
+        Code of each row's group; rows with negative codes are skipped.
+    n_groups : int
+        Number of groups.
+    frequencies : (F, d) array
+        In radians a unit of `x`.
+
+    Returns
+    -------
+    (n_groups, 2 F) numpy.ndarray of float64
+        The sums of cos(W x), then of sin(W x).
+
+    Examples
+    --------
+    >>> fourier_sums(np.zeros((3, 2)), np.array([0, 1, 1]), 2, np.ones((1, 2))).round(6)
+    array([[1., 0.],
+           [2., 0.]])
+    """
+    return implementation("fourier_sums", x)(x, groups, n_groups, frequencies)
+
+
+def gaussian_sums(
+    x: Array,
+    groups: Array,
+    n_groups: int,
+    points: Array,
+    point_groups: Array,
+    n_point_groups: int,
+    bandwidth: float,
+) -> np.ndarray:
+    """Sum the mean Gaussian kernel between rows and classes of points; see `reference.gaussian_sums`.
+
+    Parameters
+    ----------
+    x : (n, d) array
+        Rows; numpy or CuPy.
+    groups : (n,) integer array
+        Code of each row's group; rows with negative codes are skipped.
+    n_groups : int
+        Number of groups of rows.
+    points : (m, d) array
+        The points to compare with.
+    point_groups : (m,) integer array
+        Code of each point's class; points with negative codes are skipped.
+    n_point_groups : int
+        Number of classes of points.
+    bandwidth : float
+        Standard deviation of the kernel, in units of `x`.
+
+    Returns
+    -------
+    (n_groups, n_point_groups) numpy.ndarray of float64
+
+    Examples
+    --------
+    >>> x, group = np.zeros((3, 1)), np.zeros(3, dtype=int)
+    >>> gaussian_sums(x, group, 1, points=x[:1], point_groups=group[:1], n_point_groups=1, bandwidth=2.0)
+    array([[3.]])
+    """
+    return implementation("gaussian_sums", x)(
+        x, groups, n_groups, points, point_groups, n_point_groups, bandwidth
+    )

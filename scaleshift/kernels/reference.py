@@ -1,0 +1,260 @@
+"""What is the right answer? Class sums in float64, in plain code that serves numpy and CuPy alike.
+
+This is the truth that the fast kernels are tested against, and the fallback where there is none. Rows are
+taken in tiles, so that no (rows, features) array is ever held for a whole block. Results are numpy.
+"""
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+Array = Any  # numpy.ndarray or cupy.ndarray: both answer to the same functions
+
+_TILE_ELEMENTS = {"numpy": 1 << 17, "cupy": 1 << 24}  # float64: 1 MB fits a core's cache, 128 MB fills a GPU
+
+
+def library(x: Array) -> str:
+    """Name the array library that an array belongs to, without importing any.
+
+    Parameters
+    ----------
+    x : array
+        Any array; subclasses of `numpy.ndarray` count as numpy, wherever they are defined.
+
+    Returns
+    -------
+    str
+        The top-level module: "numpy", "cupy", ...
+
+    Examples
+    --------
+    >>> library(np.zeros(3))
+    'numpy'
+    """
+    return "numpy" if isinstance(x, np.ndarray) else type(x).__module__.partition(".")[0]
+
+
+def to_numpy(x: Array) -> np.ndarray:
+    """Bring an array to the host.
+
+    Parameters
+    ----------
+    x : array
+        numpy, CuPy, or anything that `numpy.asarray` takes.
+
+    Returns
+    -------
+    numpy.ndarray
+        The same values; no copy if they are on the host already.
+
+    Examples
+    --------
+    >>> to_numpy([1, 2])
+    array([1, 2])
+    """
+    return x.get() if library(x) == "cupy" else np.asarray(x)
+
+
+def host_codes(groups: Array, n_groups: int, n_rows: int) -> np.ndarray:
+    """Check group codes and bring them to the host as int32.
+
+    Parameters
+    ----------
+    groups : (n_rows,) integer array
+        Code of each row's group; negative codes mean "skip this row".
+    n_groups : int
+        Codes must lie below.
+    n_rows : int
+        How many codes there must be.
+
+    Returns
+    -------
+    (n_rows,) numpy.ndarray of int32
+
+    Raises
+    ------
+    ValueError
+        If there is not one integer code a row, or one is not below `n_groups`.
+
+    Examples
+    --------
+    >>> host_codes(np.array([0, 1, -1]), n_groups=2, n_rows=3)
+    array([ 0,  1, -1], dtype=int32)
+    """
+    codes = to_numpy(groups)
+    if codes.shape != (n_rows,) or not np.issubdtype(codes.dtype, np.integer):
+        raise ValueError(
+            f"groups must hold one integer code for each of the {n_rows} rows, "
+            f"found shape {codes.shape} of {codes.dtype}"
+        )
+    if n_rows and codes.max() >= n_groups:
+        raise ValueError(
+            f"groups holds the code {codes.max()} in row {codes.argmax()}, but n_groups is {n_groups}: "
+            f"codes run from 0 to n_groups - 1, negative ones are skipped"
+        )
+    return codes.astype(np.int32, copy=False)
+
+
+def single_precision(frequencies: Array) -> np.ndarray:
+    """Round frequencies as the float32 kernels do: in turns (1 turn = 2 pi).
+
+    A float32 kernel sums cos and sin of exactly these frequencies, whatever the origin of the rows.
+
+    Parameters
+    ----------
+    frequencies : (n_frequencies, n_columns) array
+        In radians a unit.
+
+    Returns
+    -------
+    (n_frequencies, n_columns) numpy.ndarray of float64
+        In radians a unit; within 6e-8 of what came in, relative.
+
+    Examples
+    --------
+    >>> single_precision(np.array([[2 * np.pi]])) == 2 * np.pi
+    array([[ True]])
+    """
+    turns = to_numpy(frequencies).astype(np.float64) / (2 * np.pi)
+    return turns.astype(np.float32).astype(np.float64) * (2 * np.pi)
+
+
+def fourier_sums(x: Array, groups: Array, n_groups: int, frequencies: Array) -> np.ndarray:
+    """Sum cosines and sines of the projected rows, by group.
+
+    Parameters
+    ----------
+    x : (n, d) array
+        Rows; numpy or CuPy, any real dtype.
+    groups : (n,) integer array
+        Code of each row's group, in 0 ... n_groups - 1; rows with negative codes are skipped.
+    n_groups : int
+        Number of groups.
+    frequencies : (F, d) array
+        In radians a unit of `x`.
+
+    Returns
+    -------
+    (n_groups, 2 F) numpy.ndarray of float64
+        For every group the sum over its rows of cos(W x), then of sin(W x). Groups without rows give 0.
+
+    Raises
+    ------
+    ValueError
+        If a code is not below `n_groups`, or there is not one code a row.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [0.5], [1.0]])
+    >>> fourier_sums(x, np.array([0, 0, -1]), 1, np.array([[np.pi]])).round(6)
+    array([[1., 1.]])
+    """
+    xp = sys.modules[library(x)]
+    codes = host_codes(groups, n_groups, x.shape[0])
+    weights = xp.asarray(frequencies, dtype=xp.float64).T  # (d, F)
+    width = weights.shape[1]
+    sums = np.zeros((n_groups, 2 * width))
+    for rows, present, members in _tiles(codes, _tile_rows(x, 2 * width)):
+        angle = x[xp.asarray(rows)].astype(xp.float64) @ weights
+        features = xp.concatenate([xp.cos(angle), xp.sin(angle)], axis=1)
+        sums[present] += to_numpy(xp.asarray(members) @ features)
+    return sums
+
+
+def gaussian_sums(
+    x: Array,
+    groups: Array,
+    n_groups: int,
+    points: Array,
+    point_groups: Array,
+    n_point_groups: int,
+    bandwidth: float,
+) -> np.ndarray:
+    """Sum the mean Gaussian kernel between rows and classes of points, by group of rows.
+
+    The exact form of kernel matching, O(n m): each pair of a row and a point is visited once.
+
+    Parameters
+    ----------
+    x : (n, d) array
+        Rows; numpy or CuPy, any real dtype.
+    groups : (n,) integer array
+        Code of each row's group, in 0 ... n_groups - 1; rows with negative codes are skipped.
+    n_groups : int
+        Number of groups of rows.
+    points : (m, d) array
+        The points to compare with.
+    point_groups : (m,) integer array
+        Code of each point's class; points with negative codes are skipped.
+    n_point_groups : int
+        Number of classes of points.
+    bandwidth : float
+        Standard deviation of the kernel, in units of `x`.
+
+    Returns
+    -------
+    (n_groups, n_point_groups) numpy.ndarray of float64
+        Entry (g, j): sum over rows x of group g of the mean over points z of class j of
+        exp(-|x - z|^2 / (2 bandwidth^2)). Groups without rows and classes without points give 0.
+
+    Raises
+    ------
+    ValueError
+        If a code is not below its number of groups, or there is not one code a row.
+
+    Examples
+    --------
+    >>> x = np.array([[0.0], [1.0]])
+    >>> gaussian_sums(x, np.array([0, 0]), 1, np.array([[0.0]]), np.array([0]), 1, bandwidth=1.0).round(4)
+    array([[1.6065]])
+    """
+    xp = sys.modules[library(x)]
+    codes = host_codes(groups, n_groups, x.shape[0])
+    sums = np.zeros((n_groups, n_point_groups))
+    kept, means = _class_means(host_codes(point_groups, n_point_groups, points.shape[0]), n_point_groups)
+    if not kept.size:
+        return sums
+    z = xp.asarray(points)[xp.asarray(kept)].astype(xp.float64)
+    # |x - z|^2 is expanded into a matrix product; a common origin amid the points keeps it accurate.
+    origin = z.mean(axis=0)
+    z = (z - origin) / (bandwidth * 2**0.5)
+    z_squared = (z * z).sum(axis=1)
+    means = xp.asarray(means)
+    for rows, present, members in _tiles(codes, _tile_rows(x, kept.size)):
+        tile = (x[xp.asarray(rows)].astype(xp.float64) - origin) / (bandwidth * 2**0.5)
+        negative = (2 * tile) @ z.T
+        negative -= (tile * tile).sum(axis=1)[:, None]
+        negative -= z_squared
+        kernel = xp.exp(xp.minimum(negative, 0, out=negative), out=negative)  # (rows, points)
+        sums[present] += to_numpy(xp.asarray(members) @ (kernel @ means))
+    return sums
+
+
+def _class_means(codes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the points that count, and the (points, classes) matrix that averages over each class."""
+    kept = np.flatnonzero(codes >= 0)
+    counts = np.bincount(codes[kept], minlength=n_classes)
+    means = np.zeros((kept.size, n_classes))
+    means[np.arange(kept.size), codes[kept]] = 1 / counts[codes[kept]]
+    return kept, means
+
+
+def _tile_rows(x: Array, width: int) -> int:
+    """Return how many rows of `width` float64 values a tile takes."""
+    return max(16, _TILE_ELEMENTS[library(x)] // max(width, 1))
+
+
+def _tiles(codes: np.ndarray, size: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Cut the rows that count into tiles, sorted by group, so that a tile meets few groups.
+
+    Yields the rows of a tile, the groups that occur in it, and the (groups, rows) 0/1 matrix that sums by
+    group when it is multiplied with features of the rows.
+    """
+    order = np.argsort(codes, kind="stable")
+    order = order[np.searchsorted(codes[order], 0) :]
+    for start in range(0, order.size, size):
+        rows = order[start : start + size]
+        present, inverse = np.unique(codes[rows], return_inverse=True)
+        yield rows, present, (np.arange(present.size)[:, None] == inverse).astype(np.float64)

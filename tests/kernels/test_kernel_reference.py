@@ -1,0 +1,95 @@
+"""The reference kernels against sums written out pair by pair."""
+
+import numpy as np
+import pytest
+
+from scaleshift.kernels import reference
+
+
+def rows_and_groups(n, d, n_groups, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)), rng.integers(-1, n_groups, n)
+
+
+def test_fourier_sums_are_cosines_then_sines_added_by_group():
+    x, groups = rows_and_groups(200, 3, 4)
+    frequencies = np.random.default_rng(1).normal(size=(7, 3))
+    expected = np.zeros((4, 14))
+    for row, group in zip(x, groups, strict=True):
+        if group >= 0:
+            expected[group] += np.concatenate([np.cos(frequencies @ row), np.sin(frequencies @ row)])
+    np.testing.assert_allclose(reference.fourier_sums(x, groups, 4, frequencies), expected, atol=1e-12)
+
+
+def test_gaussian_sums_are_class_means_of_the_kernel_added_by_group():
+    x, groups = rows_and_groups(80, 3, 4)
+    points, point_groups = rows_and_groups(60, 3, 5, seed=1)
+    expected = np.zeros((4, 5))
+    for row, group in zip(x, groups, strict=True):
+        kernel = np.exp(-((row - points) ** 2).sum(axis=1) / (2 * 0.8**2))
+        if group >= 0:
+            expected[group] += [kernel[point_groups == j].mean() for j in range(5)]
+    sums = reference.gaussian_sums(x, groups, 4, points, point_groups, 5, bandwidth=0.8)
+    np.testing.assert_allclose(sums, expected, rtol=1e-13)
+
+
+def test_gaussian_sums_keep_their_digits_far_from_the_origin():
+    x, groups = rows_and_groups(50, 3, 2)
+    points, point_groups = rows_and_groups(40, 3, 2, seed=1)
+    near = reference.gaussian_sums(x, groups, 2, points, point_groups, 2, bandwidth=1.0)
+    far = reference.gaussian_sums(x + 2.0**20, groups, 2, points + 2.0**20, point_groups, 2, bandwidth=1.0)
+    np.testing.assert_allclose(far, near, rtol=1e-8)
+
+
+def test_a_row_on_a_point_counts_one_and_never_more():
+    points = np.random.default_rng(0).normal(size=(30, 6)) * 1e3
+    sums = reference.gaussian_sums(points, np.arange(30), 30, points, np.arange(30), 30, bandwidth=1e-2)
+    assert np.diag(sums).max() == 1
+    np.testing.assert_allclose(sums, np.eye(30), atol=1e-4)
+
+
+def test_classes_without_points_and_groups_without_rows_give_zero():
+    x, z = np.zeros((3, 1)), np.zeros((2, 1))
+    sums = reference.gaussian_sums(x, np.array([0, 0, 2]), 4, z, np.array([1, -1]), 3, bandwidth=1.0)
+    np.testing.assert_array_equal(sums, [[0, 2, 0], [0, 0, 0], [0, 1, 0], [0, 0, 0]])
+    assert not reference.gaussian_sums(x, np.zeros(3, int), 1, z, np.full(2, -1), 2, bandwidth=1.0).any()
+    assert not reference.fourier_sums(x, np.full(3, -1), 2, np.ones((4, 1))).any()
+
+
+@pytest.mark.parametrize("n_groups", [1, 3, 5000])
+def test_tiles_change_nothing(n_groups, monkeypatch):
+    x, groups = rows_and_groups(1000, 2, n_groups)
+    frequencies = np.random.default_rng(1).normal(size=(10, 2))
+    whole = reference.fourier_sums(x, groups, n_groups, frequencies)
+    monkeypatch.setitem(reference._TILE_ELEMENTS, "numpy", 1)
+    np.testing.assert_allclose(
+        reference.fourier_sums(x, groups, n_groups, frequencies), whole, rtol=0, atol=1e-12
+    )
+
+
+def test_rows_without_a_group_may_be_nan():
+    x = np.array([[np.nan], [1.0]])
+    sums = reference.fourier_sums(x, np.array([-1, 0]), 1, np.ones((1, 1)))
+    np.testing.assert_allclose(sums, [[np.cos(1), np.sin(1)]])
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (np.array([0, 2]), "holds the code 2 in row 1, but n_groups is 2"),
+        (np.array([0]), "one integer code for each of the 2 rows"),
+        (np.array([0.0, 1.0]), "found shape .* of float64"),
+    ],
+)
+def test_bad_codes_are_refused_with_the_place(groups, message):
+    with pytest.raises(ValueError, match=message):
+        reference.fourier_sums(np.zeros((2, 1)), groups, 2, np.ones((1, 1)))
+
+
+def test_single_precision_frequencies_are_whole_float32_turns():
+    frequencies = np.random.default_rng(0).normal(size=(20, 3))
+    rounded = reference.single_precision(frequencies)
+    turns = rounded / (2 * np.pi)
+    np.testing.assert_allclose(turns, turns.astype(np.float32), rtol=1e-15)
+    np.testing.assert_allclose(rounded, frequencies, rtol=6e-8)
+    np.testing.assert_array_equal(reference.single_precision(rounded), rounded)
