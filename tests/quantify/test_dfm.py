@@ -196,7 +196,7 @@ def test_a_map_without_a_number_takes_the_models_bandwidth():
 def test_given_frequencies_are_used():
     frequencies = RNG.standard_normal((40, 3))
     model = ss.DFM(ss.FourierFeatures(frequencies=frequencies)).fit(X, Y)
-    assert np.array_equal(model.embedding_.frequencies, frequencies)
+    np.testing.assert_allclose(model.embedding_.frequencies, frequencies, rtol=1e-7)
     assert abs(model.predict(T)["proportion"].values[0] - TRUTH).max() < 0.05
 
 

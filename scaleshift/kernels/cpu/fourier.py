@@ -12,17 +12,20 @@ import math
 import numpy as np
 
 from scaleshift.kernels.cpu.jit import jit
+from scaleshift.kernels import reference
 from scaleshift.kernels.reference import host_codes
 
 _GROUPS_AT_ONCE = 1000  # float32 sums of more groups leave the cache: then rows are sorted by group
-_CENTRE_ROWS = 1000
+_CENTRE_ROWS = 100
 _TILE_ROWS = 2048
 _FLUSH_ROWS = 256  # float32 sums of more rows lose digits where all rows look alike (low frequencies)
 _PAGE = 4096
+_FAR = 1024.0  # turns: beyond, float32 angles lose digits, and from 2^22 on they are no angles any more
 
 _f32 = np.float32
 _ROUND = _f32(12582912.0)  # 1.5 * 2^23: adding it rounds a float32 to the nearest integer, |t| < 2^22
 _HALF = _f32(0.5)
+_HUGE = 1e30  # what larger values become before they are rounded to float32: far away, but finite
 # sin(pi r) / r and cos(pi r) as polynomials of u = r^2, fitted for float32 on r in [-1/2, 1/2]
 _S0, _S1 = _f32(3.1415925800443367), _f32(-5.167706878901209)
 _S2, _S3, _S4 = _f32(2.5500313768559257), _f32(-0.598045171528179), _f32(0.07722012375617215)
@@ -34,8 +37,9 @@ def fourier_sums(x: np.ndarray, groups: np.ndarray, n_groups: int, frequencies: 
     """Sum cosines and sines of the projected rows, by group.
 
     The same as `reference.fourier_sums` at the frequencies `reference.single_precision(frequencies)`, in
-    float32. Rows are centred on the mean of the first 1000 that count before they are rounded to float32, and
-    the sums are rotated back in float64: an offset of the data costs no accuracy.
+    float32. Rows are centred on the median of the first 100 that count before they are rounded to float32, and
+    the sums are rotated back in float64: an offset of the data costs no accuracy. Rows so far away that their
+    angles could exceed 1024 turns (outliers) are left to the reference.
 
     Parameters
     ----------
@@ -74,8 +78,10 @@ def fourier_sums(x: np.ndarray, groups: np.ndarray, n_groups: int, frequencies: 
         return sums.reshape(n_groups, 2 * n_frequencies)
     if x.dtype not in (np.float32, np.float64):
         x = x.astype(np.float64)
-    centre = x[rows[:_CENTRE_ROWS]].mean(axis=0, dtype=np.float64).astype(x.dtype)
+    centre = np.median(x[rows[:_CENTRE_ROWS]], axis=0).astype(x.dtype)
     turns = _turns(frequencies)
+    reach = np.abs(turns).max(axis=1)
+    far = np.zeros(len(x), dtype=np.bool_)
     slices = range(0, n_groups, _GROUPS_AT_ONCE)
     cuts = [0, rows.size]
     if len(slices) > 1:
@@ -122,9 +128,14 @@ def _add_rows(
     codes: np.ndarray,
     centre: np.ndarray,
     turns: np.ndarray,
+    reach: np.ndarray,
     sums: np.ndarray,
+    far: np.ndarray,
 ) -> None:
-    """Add cos and sin of the given rows, about the centre, to sums (groups, 2, F), tile by tile."""
+    """Add cos and sin of the given rows, about the centre, to sums (groups, 2, F), tile by tile.
+
+    Rows that are too far are marked in `far` and left out.
+    """
     n_groups, _, n_frequencies = sums.shape
     width = -(-n_frequencies // 16) * 16
     tile = np.zeros((_TILE_ROWS, turns.shape[0]), dtype=np.float32)
@@ -134,7 +145,7 @@ def _add_rows(
     counts = np.zeros(n_groups, dtype=np.int64)
     for start in range(0, rows.size, _TILE_ROWS):
         chosen = rows[start : start + _TILE_ROWS]
-        _pack(x, chosen, codes, centre, tile, labels)
+        _pack(x, chosen, codes, centre, reach, tile, labels, far)
         _add_tile(tile, labels[: chosen.size], turns, width, angles, partial, counts, sums)
     for group in np.flatnonzero(counts):
         _flush(partial[group], sums[group])
@@ -146,15 +157,26 @@ def _pack(
     rows: np.ndarray,
     codes: np.ndarray,
     centre: np.ndarray,
+    reach: np.ndarray,
     tile: np.ndarray,
     labels: np.ndarray,
+    far: np.ndarray,
 ) -> None:
-    """Gather rows, less the centre, into the tile: the only code that depends on the dtype and order of x."""
+    """Gather rows, less the centre, into the tile: the only code that depends on the dtype and order of x.
+
+    `reach` holds the largest turns a unit of each column: rows whose angles could pass the limit are marked.
+    """
     for i in range(rows.size):
         row = rows[i]
         labels[i] = codes[row]
+        angle = 0.0
         for k in range(x.shape[1]):
-            tile[i, k] = x[row, k] - centre[k]
+            value = min(max(x[row, k] - centre[k], -_HUGE), _HUGE)
+            tile[i, k] = value
+            angle += abs(value) * reach[k]
+        if angle > _FAR:
+            labels[i] = -1
+            far[row] = True
 
 
 @jit
@@ -173,6 +195,8 @@ def _add_tile(
         _project(tile[i : i + 4], turns, width, angles)
         for p in range(min(4, labels.size - i)):
             group = labels[i + p]
+            if group < 0:
+                continue
             _accumulate(angles[p], width, partial[group, 0], partial[group, 1])
             counts[group] += 1
             if counts[group] == _FLUSH_ROWS:

@@ -12,6 +12,7 @@ from scipy.stats import norm, qmc
 from scaleshift.blocks import noise
 from scaleshift.errors import DataError
 from scaleshift.kernels import dispatch
+from scaleshift.kernels.reference import single_precision
 from scaleshift.quantify.features.base import Embedding, FeatureMap, Source
 
 SAMPLERS = ("sobol", "iid")
@@ -73,16 +74,14 @@ class FourierFeatures(FeatureMap):
                 raise DataError(
                     f"frequencies have shape {given.shape}: expected (n, {d}), one column a marker"
                 )
-            return FourierEmbedding(given)
+            return FourierEmbedding(single_precision(given))
         if self.n_features < 2 or self.n_features % 2:
             raise DataError(
                 f"n_features={self.n_features}: expected an even number, cos and sin of each frequency"
             )
         rng = noise.generator(source.seed, "frequencies")
         drawn = gaussian_frequencies(self.n_features // 2, d, self.sampler, rng)
-        # Rounded to what the kernel computes with: float32 turns.
-        turns = (drawn / (2 * np.pi * source.bandwidth)).astype(np.float32)
-        return FourierEmbedding(turns.astype(np.float64) * (2 * np.pi))
+        return FourierEmbedding(single_precision(drawn / source.bandwidth))
 
 
 @dataclass(frozen=True)
