@@ -7,9 +7,10 @@ point in a polytope", 1976) that the support, the classes with a > 0, stays affi
 classes thus never meet in one linear system, and no ridge is needed.
 
 Termination. In exact arithmetic each support is left for a lower objective, so none returns. In floating
-point a class that has entered is barred from entering again until the objective has *provably* fallen: by
-more than the rounding bound of the computed difference. At most c entries lie between two such falls, and
-after a provable fall no earlier point can return.
+point an entry is *proven* if the objective falls by more than the rounding bound of the computed difference,
+and each class gets one unproven entry in all; later ones are refused. Unproven entries are thus at most c,
+and between two of them the exact objective falls with every entry, so no point returns. Of the points
+visited the one with the least violated optimality conditions is the answer.
 
 The core (`_solve` and below) is array code on float64 that numba can compile.
 """
@@ -105,28 +106,36 @@ def _solve(gram: Floats, product: Floats) -> Floats:
     c = product.size
     alpha = np.zeros(c)
     support = np.zeros(c, np.bool_)
-    barred = np.zeros(c, np.bool_)
     start = np.argmin(np.diag(gram) - 2 * product)
     alpha[start], support[start] = 1.0, True
-    rounding = EPS * (np.abs(gram).max() + np.abs(product).max())  # of one entry of the gradient
     gradient = gram @ alpha - product  # half of it
-    lowest, lowest_gradient = alpha.copy(), gradient
+    rounding = EPS * (np.abs(gram).max() + np.abs(product).max())  # of one operation
+    noise = 2 * (c + 3) * rounding  # bounds the rounding of a fall, per unit of move
+    spent = np.zeros(c, np.bool_)  # classes whose unproven entry is used
+    refused = np.zeros(c, np.bool_)  # classes that may not enter from here
+    best, least = alpha, alpha @ gradient - gradient.min()
     while True:
-        # f(a) - f(b) = (a - b)'(half gradient at a + half gradient at b), without cancellation.
-        move = alpha - lowest
-        bound = 4 * (c + 2) * rounding * np.abs(move).sum()
-        if move @ (gradient + lowest_gradient) < -bound:
-            lowest, lowest_gradient = alpha.copy(), gradient
-            barred[:] = False
-        gap = np.where(support | barred, 0.0, gradient - alpha @ gradient)
+        gap = gradient - alpha @ gradient + rounding
+        gap[support | refused] = 0.0
         entering = int(np.argmin(gap))
-        if gap[entering] >= -rounding:
-            return alpha
-        barred[entering] = True
-        _enter(gram, alpha, support, entering, c * rounding)
-        _settle(gram, product, alpha, support)
-        _settle(gram, product, alpha, support)  # once more: refines the last linear solve
-        gradient = gram @ alpha - product
+        if gap[entering] >= 0:
+            return best
+        trial, trial_support = alpha.copy(), support.copy()
+        _enter(gram, trial, trial_support, entering, c * rounding)
+        _settle(gram, product, trial, trial_support)
+        trial_gradient = gram @ trial - product
+        violation = trial @ trial_gradient - trial_gradient.min()
+        if violation <= least:
+            best, least = trial, violation
+        # f(a) - f(b) = (a - b)'(half gradient at a + half gradient at b): no cancellation of large terms.
+        move = trial - alpha
+        proven = move @ (gradient + trial_gradient) < -noise * np.abs(move).sum()
+        if proven or not spent[entering]:
+            spent[entering] |= not proven
+            refused[:] = False
+            alpha, support, gradient = trial, trial_support, trial_gradient
+        else:
+            refused[entering] = True
 
 
 def _enter(gram: Floats, alpha: Floats, support: NDArray[np.bool_], entering: int, rounding: float) -> None:
