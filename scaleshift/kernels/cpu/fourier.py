@@ -89,11 +89,16 @@ def fourier_sums(x: np.ndarray, groups: np.ndarray, n_groups: int, frequencies: 
         rows = rows[np.argsort(codes[rows].astype(np.min_scalar_type(n_groups)), kind="stable")]
         cuts = [*np.searchsorted(codes[rows], slices), rows.size]
     for first, start, stop in zip(slices, cuts[:-1], cuts[1:], strict=True):
-        _add_rows(x, rows[start:stop], codes - first, centre, turns, sums[first : first + _GROUPS_AT_ONCE])
+        here = sums[first : first + _GROUPS_AT_ONCE]
+        _add_rows(x, rows[start:stop], codes - first, centre, turns, reach, here, far)
     phase = centre.astype(np.float64) @ turns[:n_columns, :n_frequencies].astype(np.float64)
     angle = 2 * np.pi * (phase - np.rint(phase))
     _rotate(sums, np.cos(angle), np.sin(angle))
-    return sums.reshape(n_groups, 2 * n_frequencies)
+    result = sums.reshape(n_groups, 2 * n_frequencies)
+    if far.any():
+        exact = reference.single_precision(frequencies)
+        result += reference.fourier_sums(x[far], codes[far], n_groups, exact)
+    return result
 
 
 def _turns(frequencies: np.ndarray) -> np.ndarray:

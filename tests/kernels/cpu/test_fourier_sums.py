@@ -209,5 +209,9 @@ def test_an_outlier_does_not_disturb_the_other_rows(outlier, place):
     x, w = rng.standard_normal((5_000, 3)), reference.single_precision(rng.standard_normal((64, 3)))
     x[place] = outlier
     groups = rng.integers(0, 3, len(x))
-    found, expected = (f(x, groups, 3, w) for f in (fourier_sums, reference.fourier_sums))
-    assert np.abs(found - expected).max() < 1e-3  # of 1700 rows; a disturbed row alone would be off by 1
+    rest = groups.copy()
+    rest[place] = -1
+    change = np.abs(fourier_sums(x, groups, 3, w) - reference.fourier_sums(x, rest, 3, w))
+    other = np.arange(3) != groups[place]
+    assert change[other].max() < 1e-3
+    assert change.max() < 1.001  # the outlier's own cosine or sine
