@@ -1,0 +1,250 @@
+"""How do cells get into a study on disk? Writing a new one, appending samples; committed at the end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import xarray as xr
+import zarr
+
+from scaleshift.blocks.labels import CODE, suggestion
+from scaleshift.cells.layout import commit, create_study, resize_study, write_rows
+from scaleshift.cells.manifest import (
+    LABEL_CODES,
+    SAMPLE_CODES,
+    Manifest,
+    array_of,
+    locate,
+    open_study,
+    plain,
+    refuse_unfinished,
+)
+from scaleshift.cells.reader import read_rows, store_at
+from scaleshift.cells.regroup import Regrouped, Stretch, regroup
+from scaleshift.cells.schema import LABEL, MARKER, SAMPLE, UNLABELLED, X, check_cells, check_code_range
+from scaleshift.errors import DataError
+
+CHUNK_CELLS = 131_072
+BATCH_BYTES = 2**28
+BATCH_CELLS = 2_000_000  # keeps the row numbers of one batch under 10 MB, over which Dask warns
+
+
+def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: int = CHUNK_CELLS) -> None:
+    """Write a cells dataset as a new study, its cells sorted by sample.
+
+    The store is Zarr v3 and can be read by AnnData. A lazy X is written batch by batch, never held
+    whole. The samples are committed at the end: a store whose writing was killed is refused by
+    `open_cells`.
+
+    Parameters
+    ----------
+    cells : xarray.Dataset
+        As `as_cells` or `open_cells` make it; coordinates on `sample` are stored as its metadata.
+    path : str or path-like
+        Folder or URL of the new store; nothing may be there.
+    chunk_cells : int, default 131072
+        Cells in one chunk.
+
+    Raises
+    ------
+    SchemaError
+        If `cells` does not have the cells layout.
+    DataError
+        If the path is taken, or a value cannot be stored.
+    """
+    check_cells(cells)
+    if chunk_cells < 1:
+        raise DataError(f"chunk_cells is {chunk_cells}, expected at least 1")
+    source = regroup(cells)
+    planned = Manifest(
+        path=locate(path),
+        study=uuid4().hex,
+        samples=_names(cells, SAMPLE),
+        counts=tuple(source.counts.tolist()),
+        markers=tuple(cells[MARKER].values.tolist()),
+        labels=_names(cells, LABEL),
+        chunk=chunk_cells,
+        metadata=_metadata(cells),
+        transform=cells.attrs.get("transform"),
+        compensation=cells.attrs.get("compensation"),
+    )
+    group = create_study(planned)
+    for first, batch in _batches(source, planned, 0):
+        write_rows(group, first, *batch)
+    commit(group, planned)
+
+
+def append_cells(cells: xr.Dataset, path: str | os.PathLike[str]) -> None:
+    """Append new samples to a study.
+
+    Markers are matched by name, in any order. New samples and labels are added behind the known ones.
+    Only the last partial chunk is written again. The samples count once all of them are in: an append
+    that fails or is killed leaves the study as it was, and can be repeated. One writer at a time.
+
+    Parameters
+    ----------
+    cells : xarray.Dataset
+        As `as_cells` or `open_cells` make it, with samples that the study does not have. Known sample
+        names without cells (unused categories) are passed over.
+    path : str or path-like
+        Folder or URL of a finished study.
+
+    Raises
+    ------
+    SchemaError
+        If there is no finished study at the path, or `cells` does not have the cells layout.
+    DataError
+        If a sample is in the study already, markers differ, names are of another type, or the two were
+        transformed or compensated differently.
+    """
+    check_cells(cells)
+    stored, old = open_study(locate(path))
+    refuse_unfinished(old)
+    cells = _with_markers_of(old, cells)
+    _check_treatment(old, cells)
+    source = regroup(cells)
+    kept = _new_samples(old, cells, source.counts)
+    labels = _names(cells, LABEL)
+    _check_type(old.path, LABEL, old.labels, labels)
+    all_labels = (*old.labels, *(name for name in labels if name not in set(old.labels)))
+    wanted = replace(
+        old,
+        samples=old.samples + tuple(_names(cells, SAMPLE)[i] for i in kept),
+        counts=old.counts + tuple(source.counts[kept].tolist()),
+        labels=all_labels,
+        metadata=_joined(old, _metadata(cells), kept),
+    )
+    sample_codes = np.full(cells.sizes[SAMPLE], UNLABELLED, CODE)
+    sample_codes[kept] = len(old.samples) + np.arange(len(kept))
+    label_codes = np.array([*(all_labels.index(name) for name in labels), UNLABELLED], CODE)
+
+    tail = _last_partial_chunk(stored, old)
+    group = zarr.open_group(
+        store_at(old.path, read_only=False), mode="r+", zarr_format=3, use_consolidated=False
+    )
+    try:
+        resize_study(group, wanted, old)
+        for first, batch in _batches(source, wanted, old.n_cells):
+            new = Stretch(batch.intensity, sample_codes[batch.sample_code], label_codes[batch.label_code])
+            if first == old.n_cells:
+                first, new = (
+                    first - len(tail.intensity),
+                    Stretch(*map(np.concatenate, zip(tail, new, strict=True))),
+                )
+            write_rows(group, first, *new)
+    except BaseException:
+        resize_study(group, old, old)  # AnnData reads the arrays whole
+        raise
+    commit(group, wanted)
+
+
+def _batches(source: Regrouped, planned: Manifest, start: int) -> Iterator[tuple[int, Stretch]]:
+    """Rows from `start` on, in whole chunks as many as fit the batch; first row of each, and its cells."""
+    chunk, stop = planned.chunk, planned.n_cells
+    fitting = min(BATCH_CELLS, BATCH_BYTES // (4 * len(planned.markers)))
+    step = max(1, fitting // chunk) * chunk
+    first = start
+    while first < stop:
+        end = min(stop, (first // step + 1) * step)
+        batch = source.stretch(first - start, end - start)
+        check_code_range(batch.label_code, UNLABELLED, len(planned.labels), "cells: label_code")
+        yield first, batch._replace(intensity=_float32(batch.intensity, planned.markers))
+        first = end
+
+
+def _float32(values: np.ndarray, markers: tuple[str, ...]) -> np.ndarray:
+    """Intensities as they are stored; a value that only float64 holds is refused."""
+    with np.errstate(over="ignore"):
+        stored = values.astype(np.float32, copy=False)
+    if values.dtype == np.float64:
+        lost = np.isinf(stored) & np.isfinite(values)
+        if lost.any():
+            row, column = np.argwhere(lost)[0]
+            raise DataError(
+                f"marker {markers[column]!r} holds {values[row, column]}, too large for float32: "
+                "transform or scale it first"
+            )
+    return stored
+
+
+def _last_partial_chunk(group: zarr.Group, old: Manifest) -> Stretch:
+    """Committed rows of the chunk that the append will write again; empty if the last chunk is full."""
+    n = old.n_cells
+    first = n // old.chunk * old.chunk
+    arrays = [array_of(group, name, old.path) for name in (X, SAMPLE_CODES, LABEL_CODES)]
+    return Stretch(*(read_rows(array, old.path, old.chunk, first, n) for array in arrays))
+
+
+def _with_markers_of(old: Manifest, cells: xr.Dataset) -> xr.Dataset:
+    """The cells with the study's markers in the study's order."""
+    given = cells[MARKER].values.tolist()
+    for name in old.markers:
+        if name not in given:
+            raise DataError(f"cells: marker {name!r} of {old.path} is missing{suggestion(name, given)}")
+    extra = [name for name in given if name not in old.markers]
+    if extra:
+        raise DataError(
+            f"cells: marker {extra[0]!r} is not in {old.path}{suggestion(extra[0], old.markers)}; "
+            "drop it with cells.drop_sel(marker=...)"
+        )
+    return cells if tuple(given) == old.markers else cells.sel({MARKER: list(old.markers)})
+
+
+def _check_treatment(old: Manifest, cells: xr.Dataset) -> None:
+    for what, stored in {"transform": old.transform, "compensation": old.compensation}.items():
+        given = cells.attrs.get(what)
+        if None not in (given, stored) and given != stored:
+            raise DataError(
+                f"{what} of the cells is {given!r}, of {old.path} {stored!r}: bring both to the same"
+            )
+
+
+def _new_samples(old: Manifest, cells: xr.Dataset, counts: np.ndarray) -> np.ndarray:
+    """Positions of the samples to append."""
+    names = _names(cells, SAMPLE)
+    _check_type(old.path, SAMPLE, old.samples, names)
+    known = set(old.samples)
+    for name, count in zip(names, counts, strict=True):
+        if name in known and count:
+            raise DataError(f"sample {name!r} is in {old.path} already: rename it, or leave it out")
+    return np.array([i for i, name in enumerate(names) if name not in known], dtype=np.intp)
+
+
+def _check_type(location: str, what: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> None:
+    """Names of one study are of one type, or 1, True and "1" would meet."""
+    if old and new and type(old[0]) is not type(new[0]):
+        raise DataError(
+            f"{what}s of the cells are {type(new[0]).__name__}, of {location} {type(old[0]).__name__}: "
+            f"convert the {what}s of the cells"
+        )
+
+
+def _names(cells: xr.Dataset, name: str) -> tuple[Any, ...]:
+    """Names on a dimension as Python values; only types that come back from disk as they were."""
+    values = tuple(cells[name].values.tolist())
+    for value in values:
+        if not isinstance(value, str | bool | int | float):
+            raise DataError(
+                f"{name} {value!r} is a {type(value).__name__}: convert it to text, a number or a bool"
+            )
+    return values
+
+
+def _metadata(cells: xr.Dataset) -> dict[str, tuple[Any, ...]]:
+    columns = {str(k): v for k, v in cells.coords.items() if v.dims == (SAMPLE,) and k != SAMPLE}
+    return {
+        name: tuple(plain(v, f"sample metadata {name!r}") for v in column.values)
+        for name, column in columns.items()
+    }
+
+
+def _joined(old: Manifest, new: dict[str, tuple[Any, ...]], kept: np.ndarray) -> dict[str, tuple[Any, ...]]:
+    """Metadata of the old samples, then of the kept new ones; None where one side lacks a column."""
+    before = {name: old.metadata.get(name, (None,) * len(old.samples)) for name in (*old.metadata, *new)}
+    behind = {name: tuple(new[name][i] if name in new else None for i in kept) for name in before}
+    return {name: before[name] + behind[name] for name in before}
