@@ -150,4 +150,4 @@ def _codes(values: Any, what: str, n_cells: int, obs: pd.DataFrame | None) -> tu
     codes, categories = factorize(values, what)
     if len(codes) != n_cells:
         raise DataError(f"{what} has {len(codes)} values, X has {n_cells} cells: give one {what} a cell")
-    return codes, categories
+    return codes, categories if len(categories) else text_index([])

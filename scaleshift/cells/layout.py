@@ -49,6 +49,7 @@ def create_study(planned: Manifest) -> zarr.Group:
     DataError
         If something is at the path already.
     """
+    planned.to_json()  # refuses what it cannot hold, before anything is created
     location = planned.path
     taken = f"{location} exists already: choose another path, use append_cells to add samples, or delete it"
     if "://" not in location and os.path.lexists(location):

@@ -73,10 +73,9 @@ class Manifest:
     def to_json(self) -> str:
         """The record that stands in `uns/scaleshift`."""
         samples = {}
-        for i, name in enumerate(self.samples):
+        for i, (name, offset) in enumerate(zip(self.samples, self.offsets, strict=True)):
             values = {column: v[i] for column, v in self.metadata.items()}
-            place = {"offset": self.offsets[i], "n_cells": self.counts[i]}
-            samples[str(name)] = {**place, "metadata": values}
+            samples[str(name)] = {"offset": offset, "n_cells": self.counts[i], "metadata": values}
         record = {
             "version": FORMAT,
             "study": self.study,
@@ -87,7 +86,10 @@ class Manifest:
             "n_labels": len(self.labels),
             "samples": samples,
         }
-        return json.dumps(record, ensure_ascii=False)
+        try:
+            return json.dumps(record, ensure_ascii=False)
+        except TypeError as error:
+            raise DataError(f"transform, compensation and files must be JSON values: {error}") from error
 
 
 def locate(path: str | os.PathLike[str]) -> str:
@@ -113,6 +115,16 @@ def read_manifest(path: str | os.PathLike[str]) -> Manifest:
     ------
     SchemaError
         If there is no store of this layout and version.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from scaleshift.cells import as_cells, write_cells
+    >>> with TemporaryDirectory() as folder:
+    ...     write_cells(as_cells([[1.0], [2.0]], label=["B", "T"]), f"{folder}/study.zarr")
+    ...     manifest = read_manifest(f"{folder}/study.zarr")
+    >>> manifest.samples, manifest.labels, manifest.n_cells
+    (('all',), ('B', 'T'), 2)
     """
     return open_study(locate(path))[1]
 
@@ -122,7 +134,7 @@ def open_study(location: str) -> tuple[zarr.Group, Manifest]:
     group = _open_group(location)
     record = _record(group, location)
     cells = array_of(group, "X", location)
-    markers = np.asarray(array_of(group, MARKERS, location)[:])
+    markers = _read(group, MARKERS, slice(None), location)
     samples = _categories(group, "sample", len(record["samples"]), location)
     labels = _categories(group, "label", record["n_labels"], location)
     entries = list(record["samples"].values())
@@ -145,7 +157,10 @@ def open_study(location: str) -> tuple[zarr.Group, Manifest]:
 
 def array_of(group: zarr.Group, name: str, location: str) -> zarr.Array:
     """An array of the store that must be there."""
-    found = group.get(name)
+    try:
+        found = group.get(name)
+    except Exception as error:  # whatever zarr makes of damaged metadata
+        raise SchemaError(f"{location}: {name} cannot be opened: {error}") from error
     if not isinstance(found, zarr.Array):
         raise SchemaError(f"{location} has no array {name}: {_expected()}")
     return found
@@ -164,29 +179,31 @@ def _open_group(location: str) -> zarr.Group:
     store = CompleteStore(store_at(location, read_only=True))
     try:
         return zarr.open_group(store, mode="r", zarr_format=3, use_consolidated=False)
-    except FileNotFoundError:
-        pass  # told apart below
+    except Exception as error:  # whatever zarr makes of something else than a group
+        reason = "" if isinstance(error, FileNotFoundError) else f" ({error})"
     try:
         zarr.open_group(store, mode="r", zarr_format=2, use_consolidated=False)
-    except FileNotFoundError:
-        raise SchemaError(f"{location} is not a Zarr group: {_expected()}") from None
+    except Exception:
+        raise SchemaError(f"{location} is not a Zarr group{reason}: {_expected()}") from None
     raise SchemaError(f"{location} is a Zarr v2 store: {_expected()}; if AnnData wrote it, {FOREIGN}")
 
 
 def _expected() -> str:
-    return "expected a study written by scaleshift (an AnnData store in Zarr v3 with uns/scaleshift)"
+    return (
+        "expected a study that scaleshift wrote to the end (an AnnData store in Zarr v3 with uns/scaleshift)"
+    )
 
 
 def _record(group: zarr.Group, location: str) -> dict[str, Any]:
     """The record in uns/scaleshift as JSON, its version and keys checked."""
-    found = group.get(RECORD)
-    if not isinstance(found, zarr.Array):
+    if RECORD not in group:
         raise SchemaError(f"{location} has no {RECORD}: {_expected()}; if AnnData wrote it, {FOREIGN}")
+    text = str(_read(group, RECORD, (), location))
     try:
-        record = json.loads(str(found[()]))
+        record = json.loads(text)
         version = record["version"]
-    except (ValueError, KeyError, TypeError, FileNotFoundError) as error:
-        raise SchemaError(f"{location}: {RECORD} cannot be read ({error}): {_expected()}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise SchemaError(f"{location}: {RECORD} is no record of a study ({error}): {_expected()}") from error
     if version != FORMAT:
         raise SchemaError(
             f"{location} has layout version {version!r}, this scaleshift reads version {FORMAT}: "
@@ -209,10 +226,22 @@ def _categories(group: zarr.Group, name: str, n: int, location: str) -> tuple[An
     """The n committed categories, as plain Python values; those after them belong to a running append."""
     if n == 0:
         return ()
-    array = array_of(group, f"obs/{name}/categories", location)
-    if array.shape[0] < n:
-        raise SchemaError(f"{location}: obs/{name} has {array.shape[0]} categories, expected {n}")
-    return tuple(np.asarray(array[:n]).tolist())
+    names = tuple(_read(group, f"obs/{name}/categories", slice(n), location).tolist())
+    if len(names) < n:
+        raise SchemaError(f"{location}: obs/{name} has {len(names)} categories, {RECORD} tells {n}")
+    return names
+
+
+def _read(group: zarr.Group, name: str, selection: Any, location: str) -> np.ndarray:
+    """Some names, or the record."""
+    array = array_of(group, name, location)
+    try:
+        return np.asarray(array[selection])
+    except Exception as error:  # as in reader.read_rows
+        what = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise DataError(
+            f"{location}: {name} {what} ({error}): restore it from a copy or write the study again"
+        ) from error
 
 
 def _columns(entries: list[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
@@ -241,14 +270,17 @@ def _check(group: zarr.Group, record: Mapping[str, Any], manifest: Manifest) -> 
             raise SchemaError(f"{location}: {name} has {array.shape[0]} rows, {RECORD} tells {n_cells}")
 
 
-def plain(value: Any, what: str) -> Any:
-    """A value that JSON holds; None for a missing one."""
-    value = value.item() if isinstance(value, np.generic) else value
-    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and np.isnan(value)):
-        return None
-    if isinstance(value, str | bool | int | float):
-        return value
-    raise DataError(f"{what} holds {value!r} ({type(value).__name__}): convert it to text, numbers or bools")
+def plain(values: np.ndarray, what: str) -> tuple[Any, ...]:
+    """Values as Python text, numbers and bools, as JSON and Zarr hold them; None for missing ones."""
+    if values.dtype.kind in "mM":  # would silently become integers
+        raise DataError(f"{what} is {values.dtype}: convert it to text")
+    items = tuple(None if pd.api.types.is_scalar(v) and pd.isna(v) else v for v in values.tolist())
+    for item in items:
+        if not isinstance(item, str | bool | int | float | None):
+            raise DataError(
+                f"{what} holds {item!r} ({type(item).__name__}): convert it to text, numbers or bools"
+            )
+    return items
 
 
 def typed(values: tuple[Any, ...]) -> np.ndarray:

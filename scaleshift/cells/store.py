@@ -51,6 +51,15 @@ def open_cells(path: str | os.PathLike[str], samples: Iterable[Any] | None = Non
         If there is no finished study at the path.
     DataError
         If a sample is not in the study; also when a block is computed whose chunk is missing or damaged.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from scaleshift.cells import as_cells, write_cells
+    >>> with TemporaryDirectory() as folder:
+    ...     write_cells(as_cells([[1.0], [2.0], [3.0]], sample=["b", "a", "b"]), f"{folder}/study.zarr")
+    ...     open_cells(f"{folder}/study.zarr", samples=["b"])["X"].values.tolist()
+    [[1.0], [3.0]]
     """
     group, manifest = open_study(locate(path))
     refuse_unfinished(manifest)

@@ -56,6 +56,16 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
         If `cells` does not have the cells layout.
     DataError
         If the path is taken, or a value cannot be stored.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from scaleshift.cells import as_cells, open_cells
+    >>> cells = as_cells([[1.0], [2.0]], sample=["s2", "s1"]).assign_coords(day=("sample", [4, 7]))
+    >>> with TemporaryDirectory() as folder:
+    ...     write_cells(cells, f"{folder}/study.zarr")
+    ...     open_cells(f"{folder}/study.zarr")["day"].values.tolist()
+    [4, 7]
     """
     check_cells(cells)
     if chunk_cells < 1:
@@ -64,10 +74,10 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
     planned = Manifest(
         path=locate(path),
         study=uuid4().hex,
-        samples=_names(cells, SAMPLE),
+        samples=plain(cells[SAMPLE].values, SAMPLE),
         counts=tuple(source.counts.tolist()),
         markers=tuple(cells[MARKER].values.tolist()),
-        labels=_names(cells, LABEL),
+        labels=plain(cells[LABEL].values, LABEL),
         chunk=chunk_cells,
         metadata=_metadata(cells),
         transform=cells.attrs.get("transform"),
@@ -101,6 +111,16 @@ def append_cells(cells: xr.Dataset, path: str | os.PathLike[str]) -> None:
     DataError
         If a sample is in the study already, markers differ, names are of another type, or the two were
         transformed or compensated differently.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from scaleshift.cells import as_cells, open_cells
+    >>> with TemporaryDirectory() as folder:
+    ...     write_cells(as_cells([[1.0, 2.0]], sample=["s1"], marker=["a", "b"]), f"{folder}/study.zarr")
+    ...     append_cells(as_cells([[4.0, 3.0]], sample=["s2"], marker=["b", "a"]), f"{folder}/study.zarr")
+    ...     open_cells(f"{folder}/study.zarr")["X"].values.tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
     """
     check_cells(cells)
     stored, old = open_study(locate(path))
@@ -109,12 +129,12 @@ def append_cells(cells: xr.Dataset, path: str | os.PathLike[str]) -> None:
     _check_treatment(old, cells)
     source = regroup(cells)
     kept = _new_samples(old, cells, source.counts)
-    labels = _names(cells, LABEL)
+    labels = plain(cells[LABEL].values, LABEL)
     _check_type(old.path, LABEL, old.labels, labels)
     all_labels = (*old.labels, *(name for name in labels if name not in set(old.labels)))
     wanted = replace(
         old,
-        samples=old.samples + tuple(_names(cells, SAMPLE)[i] for i in kept),
+        samples=old.samples + tuple(plain(cells[SAMPLE].values, SAMPLE)[i] for i in kept),
         counts=old.counts + tuple(source.counts[kept].tolist()),
         labels=all_labels,
         metadata=_joined(old, _metadata(cells), kept),
@@ -132,10 +152,8 @@ def append_cells(cells: xr.Dataset, path: str | os.PathLike[str]) -> None:
         for first, batch in _batches(source, wanted, old.n_cells):
             new = Stretch(batch.intensity, sample_codes[batch.sample_code], label_codes[batch.label_code])
             if first == old.n_cells:
-                first, new = (
-                    first - len(tail.intensity),
-                    Stretch(*map(np.concatenate, zip(tail, new, strict=True))),
-                )
+                first -= len(tail.intensity)
+                new = Stretch(*(np.concatenate(parts) for parts in zip(tail, new, strict=True)))
             write_rows(group, first, *new)
     except BaseException:
         resize_study(group, old, old)  # AnnData reads the arrays whole
@@ -206,7 +224,7 @@ def _check_treatment(old: Manifest, cells: xr.Dataset) -> None:
 
 def _new_samples(old: Manifest, cells: xr.Dataset, counts: np.ndarray) -> np.ndarray:
     """Positions of the samples to append."""
-    names = _names(cells, SAMPLE)
+    names = plain(cells[SAMPLE].values, SAMPLE)
     _check_type(old.path, SAMPLE, old.samples, names)
     known = set(old.samples)
     for name, count in zip(names, counts, strict=True):
@@ -224,23 +242,10 @@ def _check_type(location: str, what: str, old: tuple[Any, ...], new: tuple[Any, 
         )
 
 
-def _names(cells: xr.Dataset, name: str) -> tuple[Any, ...]:
-    """Names on a dimension as Python values; only types that come back from disk as they were."""
-    values = tuple(cells[name].values.tolist())
-    for value in values:
-        if not isinstance(value, str | bool | int | float):
-            raise DataError(
-                f"{name} {value!r} is a {type(value).__name__}: convert it to text, a number or a bool"
-            )
-    return values
-
-
 def _metadata(cells: xr.Dataset) -> dict[str, tuple[Any, ...]]:
+    """The coordinates on `sample`."""
     columns = {str(k): v for k, v in cells.coords.items() if v.dims == (SAMPLE,) and k != SAMPLE}
-    return {
-        name: tuple(plain(v, f"sample metadata {name!r}") for v in column.values)
-        for name, column in columns.items()
-    }
+    return {name: plain(column.values, f"sample metadata {name!r}") for name, column in columns.items()}
 
 
 def _joined(old: Manifest, new: dict[str, tuple[Any, ...]], kept: np.ndarray) -> dict[str, tuple[Any, ...]]:
