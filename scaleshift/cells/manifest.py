@@ -94,7 +94,7 @@ class Manifest:
 
 def locate(path: str | os.PathLike[str]) -> str:
     """Absolute path, so that workers in other folders find it; a URL stays as it is."""
-    text = os.fspath(path)
+    text = os.fspath(path).removeprefix("file://")
     return text if "://" in text else os.path.abspath(text)
 
 

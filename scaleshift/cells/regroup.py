@@ -62,24 +62,20 @@ class LazyCells:
         lazy = cells[X].data.rechunk({1: -1})
         rows = lazy.chunks[0]
         self._intensity = lazy.to_delayed().ravel().tolist()
-        self._sample, self._label = (
-            _blocks(cells[SAMPLE_CODE].data, rows),
-            _blocks(cells[LABEL_CODE].data, rows),
-        )
+        self._sample = _blocks(cells[SAMPLE_CODE].data, rows)
+        self._label = _blocks(cells[LABEL_CODE].data, rows)
         self._shape_dtype = (lazy.shape[1], lazy.dtype)
         counted = _each(_count, self._sample, [cells.sizes[SAMPLE]] * len(rows))
         self._block_counts = np.array(counted)  # (n_blocks, n_samples)
         self.counts = self._block_counts.sum(axis=0)
         # Row at which the cells of each block and sample start: sample by sample, in it block by block.
-        self._starts = (
-            np.cumsum(self._block_counts.T).reshape(self._block_counts.T.shape).T - self._block_counts
-        )
+        by_sample = self._block_counts.T
+        self._starts = (np.cumsum(by_sample).reshape(by_sample.shape) - by_sample).T
 
     def stretch(self, first: int, stop: int) -> Stretch:
         """Rows [first, stop) of the regrouped cells."""
-        overlap = (
-            (self._starts < stop) & (self._starts + self._block_counts > first) & (self._block_counts > 0)
-        )
+        ends = self._starts + self._block_counts
+        overlap = (self._starts < stop) & (ends > first) & (self._block_counts > 0)
         used = np.flatnonzero(overlap.any(axis=1)).tolist()
         samples = _each(np.asarray, [self._sample[i] for i in used])
         picks = [self._pick(i, codes, first, stop) for i, codes in zip(used, samples, strict=True)]
@@ -92,23 +88,28 @@ class LazyCells:
             np.empty(stop - first, samples[0].dtype),
             np.empty(stop - first, samples[0].dtype),
         )
-        for (rows, places), *block in zip(picks, intensities, samples, labels, strict=True):
-            out.intensity[places] = block[0]
-            out.sample_code[places] = block[1][rows]
-            out.label_code[places] = block[2]
+        intensities.reverse()
+        for (rows, places), codes, label in zip(picks, samples, labels, strict=True):
+            out.intensity[places] = intensities.pop()  # freed at once: together they are as large as `out`
+            out.sample_code[places] = codes[rows]
+            out.label_code[places] = label
         return out
 
-    def _pick(self, block: int, codes: np.ndarray, first: int, stop: int) -> tuple[Any, np.ndarray]:
+    def _pick(self, block: int, codes: np.ndarray, first: int, stop: int) -> tuple[Any, Any]:
         """Rows of a block that belong to [first, stop), and their places in it."""
         order = np.argsort(codes, kind="stable").astype(np.int32)
         grouped, counts = codes[order], self._block_counts[block]
         rank = np.arange(len(codes)) - (np.cumsum(counts) - counts)[grouped]
         places = self._starts[block][grouped] + rank
         inside = (places >= first) & (places < stop)
-        rows, places = order[inside], places[inside] - first
-        if (np.diff(rows) == 1).all():  # a slice is small in a task, rows are not
-            return slice(int(rows[0]), int(rows[-1]) + 1), places
-        return rows, places
+        return _slice_if_one(order[inside]), _slice_if_one(places[inside] - first)
+
+
+def _slice_if_one(rows: np.ndarray) -> Any:
+    """Row numbers as a slice where they are one: small in a task, and no copy."""
+    if (np.diff(rows) == 1).all():
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
 
 
 def _count(codes: np.ndarray, n_samples: int) -> np.ndarray:

@@ -54,6 +54,11 @@ def cells_dataset(
     -------
     xarray.Dataset
 
+    Raises
+    ------
+    SchemaError
+        If a metadata column is called like a variable or dimension of the layout.
+
     Examples
     --------
     >>> cells = cells_dataset(np.zeros((2, 1)), np.zeros(2, CODE), np.array([0, -1], CODE),
@@ -61,6 +66,9 @@ def cells_dataset(
     >>> cells["X"].dims, cells["day"].item()
     (('cell', 'marker'), 4)
     """
+    taken = [name for name in metadata or {} if name in LONG_NAMES or name == CELL]
+    if taken:
+        raise SchemaError(f"sample metadata has a column {taken[0]!r}, a name of the layout: rename it")
     data = {X: intensity, SAMPLE_CODE: sample_code, LABEL_CODE: label_code}
     names = {MARKER: marker, SAMPLE: sample, LABEL: label}
     coords: dict[str, Any] = {k: (k, v, {"long_name": LONG_NAMES[k]}) for k, v in names.items()}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 from uuid import uuid4
 
@@ -25,12 +27,12 @@ from scaleshift.cells.manifest import (
     refuse_unfinished,
 )
 from scaleshift.cells.reader import read_rows, store_at
-from scaleshift.cells.regroup import Regrouped, Stretch, regroup
+from scaleshift.cells.regroup import Stretch, regroup
 from scaleshift.cells.schema import LABEL, MARKER, SAMPLE, UNLABELLED, X, check_cells, check_code_range
 from scaleshift.errors import DataError
 
 CHUNK_CELLS = 131_072
-BATCH_BYTES = 2**28
+BATCH_BYTES = 2**27
 BATCH_CELLS = 2_000_000  # keeps the row numbers of one batch under 10 MB, over which Dask warns
 
 
@@ -84,8 +86,8 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
         compensation=cells.attrs.get("compensation"),
     )
     group = create_study(planned)
-    for first, batch in _batches(source, planned, 0):
-        write_rows(group, first, *batch)
+    for first, stop in _batches(planned, 0):
+        write_rows(group, first, *_stored(source.stretch(first, stop), cells))
     commit(group, planned)
 
 
@@ -125,69 +127,56 @@ def append_cells(cells: xr.Dataset, path: str | os.PathLike[str]) -> None:
     check_cells(cells)
     stored, old = open_study(locate(path))
     refuse_unfinished(old)
-    cells = _with_markers_of(old, cells)
     _check_treatment(old, cells)
+    cells = _with_markers_of(old, cells)
     source = regroup(cells)
     kept = _new_samples(old, cells, source.counts)
-    labels = plain(cells[LABEL].values, LABEL)
-    _check_type(old.path, LABEL, old.labels, labels)
-    all_labels = (*old.labels, *(name for name in labels if name not in set(old.labels)))
-    wanted = replace(
-        old,
-        samples=old.samples + tuple(plain(cells[SAMPLE].values, SAMPLE)[i] for i in kept),
-        counts=old.counts + tuple(source.counts[kept].tolist()),
-        labels=all_labels,
-        metadata=_joined(old, _metadata(cells), kept),
-    )
+    wanted = _extended(old, cells, source.counts, kept)
     sample_codes = np.full(cells.sizes[SAMPLE], UNLABELLED, CODE)
     sample_codes[kept] = len(old.samples) + np.arange(len(kept))
-    label_codes = np.array([*(all_labels.index(name) for name in labels), UNLABELLED], CODE)
+    label_codes = [*(wanted.labels.index(name) for name in cells[LABEL].values.tolist()), UNLABELLED]
+    renumbered = {"sample_code": sample_codes, "label_code": np.array(label_codes, CODE)}
 
-    tail = _last_partial_chunk(stored, old)
-    group = zarr.open_group(
-        store_at(old.path, read_only=False), mode="r+", zarr_format=3, use_consolidated=False
-    )
+    start, tail = old.n_cells, _last_partial_chunk(stored, old)
+    store = store_at(old.path, read_only=False)
+    group = zarr.open_group(store, mode="r+", zarr_format=3, use_consolidated=False)
     try:
         resize_study(group, wanted, old)
-        for first, batch in _batches(source, wanted, old.n_cells):
-            new = Stretch(batch.intensity, sample_codes[batch.sample_code], label_codes[batch.label_code])
-            if first == old.n_cells:
+        for first, stop in _batches(wanted, start):
+            new = _stored(source.stretch(first - start, stop - start), cells)
+            new = new._replace(**{name: codes[getattr(new, name)] for name, codes in renumbered.items()})
+            if first == start:
                 first -= len(tail.intensity)
                 new = Stretch(*(np.concatenate(parts) for parts in zip(tail, new, strict=True)))
             write_rows(group, first, *new)
+            del new  # before the next batch comes
     except BaseException:
         resize_study(group, old, old)  # AnnData reads the arrays whole
         raise
     commit(group, wanted)
 
 
-def _batches(source: Regrouped, planned: Manifest, start: int) -> Iterator[tuple[int, Stretch]]:
-    """Rows from `start` on, in whole chunks as many as fit the batch; first row of each, and its cells."""
-    chunk, stop = planned.chunk, planned.n_cells
+def _batches(planned: Manifest, start: int) -> Iterator[tuple[int, int]]:
+    """Row ranges from `start` to the end, each of as many whole chunks as fit a batch."""
+    chunk, end = planned.chunk, planned.n_cells
     fitting = min(BATCH_CELLS, BATCH_BYTES // (4 * len(planned.markers)))
     step = max(1, fitting // chunk) * chunk
-    first = start
-    while first < stop:
-        end = min(stop, (first // step + 1) * step)
-        batch = source.stretch(first - start, end - start)
-        check_code_range(batch.label_code, UNLABELLED, len(planned.labels), "cells: label_code")
-        yield first, batch._replace(intensity=_float32(batch.intensity, planned.markers))
-        first = end
+    edges = [start, *range((start // step + 1) * step, end, step), end]
+    return ((first, stop) for first, stop in pairwise(edges) if first < stop)
 
 
-def _float32(values: np.ndarray, markers: tuple[str, ...]) -> np.ndarray:
-    """Intensities as they are stored; a value that only float64 holds is refused."""
+def _stored(stretch: Stretch, cells: xr.Dataset) -> Stretch:
+    """Cells as they are stored, in float32; a value that only float64 holds is refused."""
+    check_code_range(stretch.label_code, UNLABELLED, cells.sizes[LABEL], "cells: label_code")
+    values = stretch.intensity
     with np.errstate(over="ignore"):
         stored = values.astype(np.float32, copy=False)
-    if values.dtype == np.float64:
-        lost = np.isinf(stored) & np.isfinite(values)
-        if lost.any():
-            row, column = np.argwhere(lost)[0]
-            raise DataError(
-                f"marker {markers[column]!r} holds {values[row, column]}, too large for float32: "
-                "transform or scale it first"
-            )
-    return stored
+    lost = np.isinf(stored) & np.isfinite(values) if values.dtype == np.float64 else np.array(False)
+    if lost.any():
+        row, column = np.argwhere(lost)[0]
+        name, value = cells[MARKER].values.tolist()[column], values[row, column]
+        raise DataError(f"marker {name!r} holds {value}, too large for float32: transform or scale it first")
+    return stretch._replace(intensity=stored)
 
 
 def _last_partial_chunk(group: zarr.Group, old: Manifest) -> Stretch:
@@ -214,9 +203,12 @@ def _with_markers_of(old: Manifest, cells: xr.Dataset) -> xr.Dataset:
 
 
 def _check_treatment(old: Manifest, cells: xr.Dataset) -> None:
+    """Cells that are known to be transformed otherwise do not belong to the study."""
     for what, stored in {"transform": old.transform, "compensation": old.compensation}.items():
         given = cells.attrs.get(what)
-        if None not in (given, stored) and given != stored:
+        if given is None or stored is None:
+            continue
+        if json.dumps(given, sort_keys=True, default=str) != json.dumps(stored, sort_keys=True):
             raise DataError(
                 f"{what} of the cells is {given!r}, of {old.path} {stored!r}: bring both to the same"
             )
@@ -233,6 +225,25 @@ def _new_samples(old: Manifest, cells: xr.Dataset, counts: np.ndarray) -> np.nda
     return np.array([i for i, name in enumerate(names) if name not in known], dtype=np.intp)
 
 
+def _extended(old: Manifest, cells: xr.Dataset, counts: np.ndarray, kept: np.ndarray) -> Manifest:
+    """The manifest with the kept samples of the cells, and their labels, behind the old ones."""
+    names, labels = plain(cells[SAMPLE].values, SAMPLE), plain(cells[LABEL].values, LABEL)
+    _check_type(old.path, LABEL, old.labels, labels)
+    known = set(old.labels)
+    new = _metadata(cells)
+    metadata = {}
+    for column in dict.fromkeys((*old.metadata, *new)):
+        before = old.metadata.get(column, (None,) * len(old.samples))
+        metadata[column] = before + tuple(new[column][i] if column in new else None for i in kept)
+    return replace(
+        old,
+        samples=old.samples + tuple(names[i] for i in kept),
+        counts=old.counts + tuple(counts[kept].tolist()),
+        labels=old.labels + tuple(name for name in labels if name not in known),
+        metadata=metadata,
+    )
+
+
 def _check_type(location: str, what: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> None:
     """Names of one study are of one type, or 1, True and "1" would meet."""
     if old and new and type(old[0]) is not type(new[0]):
@@ -246,10 +257,3 @@ def _metadata(cells: xr.Dataset) -> dict[str, tuple[Any, ...]]:
     """The coordinates on `sample`."""
     columns = {str(k): v for k, v in cells.coords.items() if v.dims == (SAMPLE,) and k != SAMPLE}
     return {name: plain(column.values, f"sample metadata {name!r}") for name, column in columns.items()}
-
-
-def _joined(old: Manifest, new: dict[str, tuple[Any, ...]], kept: np.ndarray) -> dict[str, tuple[Any, ...]]:
-    """Metadata of the old samples, then of the kept new ones; None where one side lacks a column."""
-    before = {name: old.metadata.get(name, (None,) * len(old.samples)) for name in (*old.metadata, *new)}
-    behind = {name: tuple(new[name][i] if name in new else None for i in kept) for name in before}
-    return {name: before[name] + behind[name] for name in before}

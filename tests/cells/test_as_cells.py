@@ -9,7 +9,7 @@ import scipy.sparse
 import xarray as xr
 
 from scaleshift.cells import as_cells
-from scaleshift.cells.schema import check_cells
+from scaleshift.cells.schema import cells_dataset, check_cells
 from scaleshift.errors import ChunkError, DataError, SchemaError
 
 X = np.arange(12, dtype=np.float32).reshape(6, 2)
@@ -152,3 +152,10 @@ def test_unknown_chunks_are_refused():
 def test_check_finds_what_is_not_the_layout(change, message):
     with pytest.raises(SchemaError, match=message):
         check_cells(change(EXPECTED))
+
+
+def test_metadata_must_not_shadow_the_layout():
+    names = {"marker": MARKERS, "sample": ["a"], "label": ["T"]}
+    codes = np.zeros(6, np.int32)
+    with pytest.raises(SchemaError, match="column 'label', a name of the layout"):
+        cells_dataset(X, codes, codes, **names, metadata={"label": ["x"]})

@@ -148,6 +148,16 @@ def test_the_manifest_tells_what_there_is(path):
     assert (manifest.n_cells, manifest.chunk) == (120, 16)
 
 
+@pytest.mark.parametrize("scheme", ["memory://", "file://"])
+def test_a_url_is_a_path_too(tmp_path, scheme):
+    url = f"{scheme}{tmp_path}/study.zarr"
+    write_cells(CELLS, url, chunk_cells=16)
+    append_cells(as_cells(X, ["new"] * N, marker=["a", "b", "c"]), url)
+    np.testing.assert_array_equal(open_cells(url, ["s3", "new"])["X"], np.concatenate([X[30:40], X]))
+    with pytest.raises(DataError, match="exists already"):
+        write_cells(CELLS, url)
+
+
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
