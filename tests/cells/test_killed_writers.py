@@ -40,7 +40,7 @@ KILLED = """
         child = os.fork()  # zarr's own thread starts with its first use, in the child
         if child == 0:
             kill_at(step)
-            append_cells(new, path) if action == "append" else write_cells(new, path, chunk_cells=10)
+            append_cells(new, path) if action == "append" else write_cells(new, path, chunk_cells=20)
             os._exit(0)
         if os.waitpid(child, 0)[1] == 0:
             print(step)
@@ -59,7 +59,7 @@ def killed_at_every_step(folder, action: str) -> int:
 
 @pytest.mark.parametrize("label", [None, [1, 2] * 13])
 def test_an_append_killed_at_any_point_leaves_the_study_as_it_was(tmp_path, label):
-    write_cells(as_cells(X[:26], ["a"] * 26, label, MARKERS), tmp_path / "old.zarr", chunk_cells=10)
+    write_cells(as_cells(X[:26], ["a"] * 26, label, MARKERS), tmp_path / "old.zarr", chunk_cells=20)
     before = open_cells(tmp_path / "old.zarr").compute()
     steps = killed_at_every_step(tmp_path, "append")
     assert steps > 20
