@@ -1,0 +1,153 @@
+"""How do arrays, tables and AnnData objects become a cells dataset? X stays as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from scaleshift.blocks.labels import CODE, factorize, suggestion
+from scaleshift.cells.schema import LABEL, MARKER, SAMPLE, UNLABELLED, cells_dataset, text_index
+from scaleshift.errors import ChunkError, DataError
+
+ONE_SAMPLE = "all"
+
+
+def as_cells(X: Any, sample: Any = None, label: Any = None, marker: Any = None) -> xr.Dataset:
+    """Cells dataset from data in memory, or from a lazy Dask array, in any order of cells.
+
+    Parameters
+    ----------
+    X : array-like, shape (n_cells, n_markers)
+        numpy, Dask (kept lazy), CuPy (kept on its device), pandas.DataFrame (columns are markers),
+        2-D xarray.DataArray, or AnnData. float32 and float64 stay, other numbers become float32.
+    sample : array-like or str, optional
+        The sample of each cell, shape (n_cells,), or the name of a column of the DataFrame or of
+        AnnData's `obs`. Default: one sample named "all". No value may be missing.
+    label : array-like or str, optional
+        The label of each cell, likewise; NaN, None and pandas.NA mean unlabelled. Default: no labels.
+    marker : sequence of str, optional
+        Marker names, shape (n_markers,). Default: the names that X has, else "0", "1", ...
+
+    Returns
+    -------
+    xarray.Dataset
+        `X (cell, marker)`, `sample_code (cell)` and `label_code (cell)` int32, coordinates `marker`,
+        `sample`, `label`; samples and labels keep their type, categoricals their order.
+
+    Raises
+    ------
+    DataError
+        If X is not two-dimensional numbers, lengths do not match, a marker stands twice, a name is
+        not known, or a sample is missing.
+    ChunkError
+        If X is a Dask array whose chunk sizes are unknown.
+
+    Examples
+    --------
+    >>> cells = as_cells([[1, 2], [3, 4], [5, 6]], label=["T", None, "B"], marker=["CD3", "CD19"])
+    >>> cells["label"].values.tolist(), cells["label_code"].values.tolist()
+    (['B', 'T'], [1, -1, 0])
+    """
+    obs: pd.DataFrame | None = None
+    values, names = X, None
+    if isinstance(X, pd.DataFrame):
+        obs = X
+        values, names = _frame_values(X.drop(columns=_column_names(X, sample=sample, label=label)))
+    elif all(hasattr(X, part) for part in ("X", "obs", "var_names")):
+        obs, values, names = X.obs, X.X, X.var_names
+    elif isinstance(X, xr.DataArray):
+        values, names = X.data, X.indexes.get(X.dims[-1]) if X.dims else None
+    values = _floats(values)
+    n_cells, n_markers = values.shape
+    markers = _markers(names if marker is None else marker, n_markers)
+    sample_code, samples = _codes(sample, SAMPLE, n_cells, obs)
+    label_code, labels = _codes(label, LABEL, n_cells, obs)
+    if sample is None:
+        sample_code, samples = np.zeros(n_cells, CODE), np.array([ONE_SAMPLE])
+    missing = np.flatnonzero(sample_code < 0)
+    if missing.size:
+        raise DataError(
+            f"sample is missing for {missing.size} cells (first: row {missing[0]}): "
+            "every cell needs a sample; give it a name or drop these rows"
+        )
+    return cells_dataset(values, sample_code, label_code, marker=markers, sample=samples, label=labels)
+
+
+def _column_names(frame: pd.DataFrame, **given: Any) -> list[str]:
+    """Those of the given arguments that name a column, once they are known to."""
+    names = {what: name for what, name in given.items() if isinstance(name, str)}
+    for what, name in names.items():
+        if name not in frame.columns:
+            raise DataError(f"{what}={name!r} names no column{suggestion(name, frame.columns)}")
+    return list(names.values())
+
+
+def _frame_values(frame: pd.DataFrame) -> tuple[np.ndarray, pd.Index]:
+    """Numbers of a DataFrame; float64 only if a column is, so that integers do not widen the rest."""
+    for position, dtype in enumerate(frame.dtypes):
+        if not pd.api.types.is_numeric_dtype(dtype):
+            raise DataError(
+                f"column {frame.columns[position]!r} of X is {dtype}, expected numbers: "
+                "name it as sample= or label=, or drop it"
+            )
+    double = any(dtype in (np.float64, pd.Float64Dtype()) for dtype in frame.dtypes)
+    return frame.to_numpy(np.float64 if double else np.float32, na_value=np.nan), frame.columns
+
+
+def _floats(values: Any) -> Any:
+    """Two-dimensional float32 or float64, of the kind of array that came in."""
+    if hasattr(values, "toarray") or hasattr(getattr(values, "_meta", None), "toarray"):
+        raise DataError(f"X is sparse ({type(values).__name__}): make it dense first, with X.toarray()")
+    if isinstance(values, np.ma.MaskedArray):
+        raise DataError("X is a masked array: fill it first, with X.filled(numpy.nan)")
+    if not isinstance(values, da.Array) and not hasattr(values, "__cuda_array_interface__"):
+        values = np.asarray(values)
+    if values.ndim != 2:
+        raise DataError(
+            f"X has {values.ndim} dimensions, expected 2 (cells, markers); reshape one marker with X[:, None]"
+        )
+    if any(np.isnan(n) for n in values.shape):
+        raise ChunkError("X is a Dask array with unknown chunk sizes: call X.compute_chunk_sizes() first")
+    if not all(values.shape):
+        raise DataError(f"X has shape {values.shape}, expected at least one cell and one marker")
+    if values.dtype in (np.float32, np.float64):
+        return values
+    if values.dtype.kind in "iub" or values.dtype == np.float16:
+        return values.astype(np.float32)
+    raise DataError(f"X is {values.dtype}, expected numbers: convert it with X.astype('float32')")
+
+
+def _markers(names: Any, n_markers: int) -> np.ndarray:
+    markers = text_index(range(n_markers) if names is None else names)
+    if len(markers) != n_markers:
+        raise DataError(f"marker has {len(markers)} names, X has {n_markers} columns: give one name a column")
+    repeated = pd.Index(markers)[pd.Index(markers).duplicated()]
+    if len(repeated):
+        places = np.flatnonzero(markers == repeated[0]).tolist()
+        raise DataError(
+            f"{MARKER} {repeated[0]!r} names columns {places} of X: rename them, marker names must be unique"
+        )
+    return markers
+
+
+def _codes(values: Any, what: str, n_cells: int, obs: pd.DataFrame | None) -> tuple[np.ndarray, np.ndarray]:
+    """Codes and categories of one column, given as values or as the name of a column of `obs`."""
+    if values is None:
+        return np.full(n_cells, UNLABELLED, CODE), text_index([])
+    if isinstance(values, str):
+        if obs is None:
+            raise DataError(f"{what}={values!r} is a name, but X has no columns: give one {what} a cell")
+        values = obs[_column_names(obs, **{what: values})[0]]
+    if dask.is_dask_collection(values):
+        raise DataError(f"{what} is lazy ({type(values).__name__}): give it as numpy or pandas, computed")
+    if hasattr(values, "__cuda_array_interface__"):
+        values = values.get()
+    codes, categories = factorize(values, what)
+    if len(codes) != n_cells:
+        raise DataError(f"{what} has {len(codes)} values, X has {n_cells} cells: give one {what} a cell")
+    return codes, categories if len(categories) else text_index([])

@@ -1,0 +1,293 @@
+"""What does a study on disk hold? Samples, markers, labels, and how many cells are committed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import zarr
+
+from scaleshift.cells.reader import CompleteStore, store_at
+from scaleshift.errors import DataError, SchemaError
+
+FORMAT = 1
+RECORD = "uns/scaleshift"
+SAMPLE_CODES, LABEL_CODES, INDEX, MARKERS = "obs/sample/codes", "obs/label/codes", "obs/_index", "var/_index"
+FOREIGN = "use write_cells(as_cells(anndata.read_zarr(path), sample=..., label=...), new_path)"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a study holds, as far as it is committed; the cells stand sample after sample.
+
+    Attributes
+    ----------
+    path : str
+        Absolute path or URL of the store.
+    study : str
+        Identifier of the study, drawn when it was written; appending keeps it.
+    samples : tuple of str, int, float or bool
+        Sample names in the order of their cells.
+    counts : tuple of int
+        Number of cells of each sample.
+    markers : tuple of str
+    labels : tuple of str, int, float or bool
+    chunk : int
+        Number of cells that are read at once: a chunk's, or a shard's where there are shards.
+    metadata : dict
+        Column name to the samples' values; None where a sample has none.
+    files : tuple of dict
+        The files that the cells came from.
+    transform, compensation : JSON value
+        What was done to the intensities, None if not known.
+    """
+
+    path: str
+    study: str
+    samples: tuple[Any, ...]
+    counts: tuple[int, ...]
+    markers: tuple[str, ...]
+    labels: tuple[Any, ...]
+    chunk: int
+    metadata: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    files: tuple[Any, ...] = ()
+    transform: Any = None
+    compensation: Any = None
+
+    @property
+    def n_cells(self) -> int:
+        """Number of committed cells."""
+        return sum(self.counts)
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Row of each sample's first cell."""
+        ends = np.cumsum((0, *self.counts)).tolist()
+        return tuple(ends[:-1])
+
+    def to_json(self) -> str:
+        """The record that stands in `uns/scaleshift`."""
+        samples = {}
+        for i, (name, offset) in enumerate(zip(self.samples, self.offsets, strict=True)):
+            values = {column: v[i] for column, v in self.metadata.items()}
+            samples[str(name)] = {"offset": offset, "n_cells": self.counts[i], "metadata": values}
+        record = {
+            "version": FORMAT,
+            "study": self.study,
+            "transform": self.transform,
+            "compensation": self.compensation,
+            "files": list(self.files),
+            "n_cells": self.n_cells,
+            "n_labels": len(self.labels),
+            "samples": samples,
+        }
+        try:
+            return json.dumps(record, ensure_ascii=False)
+        except TypeError as error:
+            raise DataError(f"transform, compensation and files must be JSON values: {error}") from error
+
+
+def locate(path: str | os.PathLike[str]) -> str:
+    """Absolute path, so that workers in other folders find it; a URL stays as it is."""
+    text = os.fspath(path).removeprefix("file://")
+    return text if "://" in text else os.path.abspath(text)
+
+
+def read_manifest(path: str | os.PathLike[str]) -> Manifest:
+    """Read what a study holds; reads no cells.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Folder or URL of the store.
+
+    Returns
+    -------
+    Manifest
+        Its `n_cells` is 0 where a first write is still running or was killed.
+
+    Raises
+    ------
+    SchemaError
+        If there is no store of this layout and version.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from scaleshift.cells import as_cells, write_cells
+    >>> with TemporaryDirectory() as folder:
+    ...     write_cells(as_cells([[1.0], [2.0]], label=["B", "T"]), f"{folder}/study.zarr")
+    ...     manifest = read_manifest(f"{folder}/study.zarr")
+    >>> manifest.samples, manifest.labels, manifest.n_cells
+    (('all',), ('B', 'T'), 2)
+    """
+    return open_study(locate(path))[1]
+
+
+def open_study(location: str) -> tuple[zarr.Group, Manifest]:
+    """Read-only root group and manifest of a study, its layout checked."""
+    group = _open_group(location)
+    record = _record(group, location)
+    cells = array_of(group, "X", location)
+    markers = _read(group, MARKERS, slice(None), location)
+    samples = _categories(group, "sample", len(record["samples"]), location)
+    labels = _categories(group, "label", record["n_labels"], location)
+    entries = list(record["samples"].values())
+    manifest = Manifest(
+        path=location,
+        study=record["study"],
+        samples=samples,
+        counts=tuple(entry["n_cells"] for entry in entries),
+        markers=tuple(str(m) for m in markers),
+        labels=labels,
+        chunk=(cells.shards or cells.chunks)[0],
+        metadata=_columns([entry["metadata"] for entry in entries]),
+        files=tuple(record["files"]),
+        transform=record["transform"],
+        compensation=record["compensation"],
+    )
+    _check(group, record, manifest)
+    return group, manifest
+
+
+def array_of(group: zarr.Group, name: str, location: str) -> zarr.Array:
+    """An array of the store that must be there."""
+    try:
+        found = group.get(name)
+    except Exception as error:  # whatever zarr makes of damaged metadata
+        raise SchemaError(f"{location}: {name} cannot be opened: {error}") from error
+    if not isinstance(found, zarr.Array):
+        raise SchemaError(f"{location} has no array {name}: {_expected()}")
+    return found
+
+
+def refuse_unfinished(manifest: Manifest) -> None:
+    """Raise SchemaError for a study whose first write has not committed any sample."""
+    if not manifest.samples:
+        raise SchemaError(
+            f"{manifest.path} holds no finished sample: writing it was interrupted, or is still under way; "
+            "if it was interrupted, delete it and write it again"
+        )
+
+
+def _open_group(location: str) -> zarr.Group:
+    store = CompleteStore(store_at(location, read_only=True))
+    try:
+        return zarr.open_group(store, mode="r", zarr_format=3, use_consolidated=False)
+    except Exception as error:  # whatever zarr makes of something else than a group
+        reason = "" if isinstance(error, FileNotFoundError) else f" ({error})"
+    try:
+        zarr.open_group(store, mode="r", zarr_format=2, use_consolidated=False)
+    except Exception:
+        raise SchemaError(f"{location} is not a Zarr group{reason}: {_expected()}") from None
+    raise SchemaError(f"{location} is a Zarr v2 store: {_expected()}; if AnnData wrote it, {FOREIGN}")
+
+
+def _expected() -> str:
+    return (
+        "expected a study that scaleshift wrote to the end (an AnnData store in Zarr v3 with uns/scaleshift)"
+    )
+
+
+def _record(group: zarr.Group, location: str) -> dict[str, Any]:
+    """The record in uns/scaleshift as JSON, its version and keys checked."""
+    if RECORD not in group:
+        raise SchemaError(f"{location} has no {RECORD}: {_expected()}; if AnnData wrote it, {FOREIGN}")
+    text = str(_read(group, RECORD, (), location))
+    try:
+        record = json.loads(text)
+        version = record["version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise SchemaError(f"{location}: {RECORD} is no record of a study ({error}): {_expected()}") from error
+    if version != FORMAT:
+        raise SchemaError(
+            f"{location} has layout version {version!r}, this scaleshift reads version {FORMAT}: "
+            "use the version that wrote it, or a newer one"
+        )
+    keys = ("study", "transform", "compensation", "files", "n_cells", "n_labels", "samples")
+    lacking = [key for key in keys if key not in record]
+    lacking += [
+        f"samples.{name}.{key}"
+        for name, entry in record.get("samples", {}).items()
+        for key in ("offset", "n_cells", "metadata")
+        if key not in entry
+    ]
+    if lacking:
+        raise SchemaError(f"{location}: {RECORD} lacks {lacking[0]}: {_expected()}")
+    return record
+
+
+def _categories(group: zarr.Group, name: str, n: int, location: str) -> tuple[Any, ...]:
+    """The n committed categories, as plain Python values; those after them belong to a running append."""
+    if n == 0:
+        return ()
+    names = tuple(_read(group, f"obs/{name}/categories", slice(n), location).tolist())
+    if len(names) < n:
+        raise SchemaError(f"{location}: obs/{name} has {len(names)} categories, {RECORD} tells {n}")
+    return names
+
+
+def _read(group: zarr.Group, name: str, selection: Any, location: str) -> np.ndarray:
+    """Some names, or the record."""
+    array = array_of(group, name, location)
+    try:
+        return np.asarray(array[selection])
+    except Exception as error:  # as in reader.read_rows
+        what = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise DataError(
+            f"{location}: {name} {what} ({error}): restore it from a copy or write the study again"
+        ) from error
+
+
+def _columns(entries: list[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
+    names = dict.fromkeys(column for entry in entries for column in entry)
+    return {column: tuple(entry.get(column) for entry in entries) for column in names}
+
+
+def _check(group: zarr.Group, record: Mapping[str, Any], manifest: Manifest) -> None:
+    """Raise SchemaError where the arrays and the record do not agree."""
+    location, n_cells = manifest.path, manifest.n_cells
+    width = array_of(group, "X", location).shape[1:]
+    if width != (len(manifest.markers),):
+        raise SchemaError(f"{location}: X has {width} columns, var/_index {len(manifest.markers)} names")
+    if [str(name) for name in manifest.samples] != list(record["samples"]):
+        raise SchemaError(f"{location}: the categories of obs/sample are not the samples of {RECORD}")
+    offsets = tuple(entry["offset"] for entry in record["samples"].values())
+    if offsets != manifest.offsets or record["n_cells"] != n_cells:
+        raise SchemaError(f"{location}: the offsets in {RECORD} do not add up to {record['n_cells']} cells")
+    for name, kinds in {"X": "f", SAMPLE_CODES: "i", LABEL_CODES: "i", INDEX: "i"}.items():
+        array = array_of(group, name, location)
+        if array.dtype.kind not in kinds:
+            raise SchemaError(
+                f"{location}: {name} is {array.dtype}: another tool has rewritten this study; {FOREIGN}"
+            )
+        if array.shape[0] < n_cells:
+            raise SchemaError(f"{location}: {name} has {array.shape[0]} rows, {RECORD} tells {n_cells}")
+
+
+def plain(values: np.ndarray, what: str) -> tuple[Any, ...]:
+    """Values as Python text, numbers and bools, as JSON and Zarr hold them; None for missing ones."""
+    if values.dtype.kind in "mM":  # would silently become integers
+        raise DataError(f"{what} is {values.dtype}: convert it to text")
+    items = tuple(None if pd.api.types.is_scalar(v) and pd.isna(v) else v for v in values.tolist())
+    for item in items:
+        if not isinstance(item, str | bool | int | float | None):
+            raise DataError(
+                f"{what} holds {item!r} ({type(item).__name__}): convert it to text, numbers or bools"
+            )
+    return items
+
+
+def typed(values: tuple[Any, ...]) -> np.ndarray:
+    """Values from JSON as an array of their type; missing numbers become NaN, other missing ones None."""
+    if not values:
+        return np.array([], dtype=np.str_)
+    kinds = {type(v) for v in values}
+    if kinds <= {int, float, type(None)} and kinds != {int}:
+        return np.array(values, dtype=np.float64)
+    return np.array(values) if len(kinds) == 1 else np.array(values, dtype=object)

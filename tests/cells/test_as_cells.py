@@ -1,0 +1,161 @@
+"""Arrays, tables and AnnData objects become the same cells dataset."""
+
+import anndata
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import xarray as xr
+
+from scaleshift.cells import as_cells
+from scaleshift.cells.schema import cells_dataset, check_cells
+from scaleshift.errors import ChunkError, DataError, SchemaError
+
+X = np.arange(12, dtype=np.float32).reshape(6, 2)
+SAMPLES = ["p10", "p2", "p10", "p2", "p2", "p10"]
+LABELS = ["T", "B", None, "T", "B", "B"]
+MARKERS = ["CD3", "CD19"]
+
+
+def frame() -> pd.DataFrame:
+    return pd.DataFrame(X, columns=MARKERS).assign(patient=SAMPLES, gate=LABELS)
+
+
+def annotated() -> anndata.AnnData:
+    obs = pd.DataFrame({"patient": SAMPLES, "gate": LABELS}, index=[f"c{i}" for i in range(6)])
+    return anndata.AnnData(X, obs=obs, var=pd.DataFrame(index=MARKERS))
+
+
+EXPECTED = as_cells(X, sample=SAMPLES, label=LABELS, marker=MARKERS)
+
+
+def test_codes_follow_the_natural_order_of_names():
+    check_cells(EXPECTED)
+    assert EXPECTED["sample"].values.tolist() == ["p2", "p10"]
+    assert EXPECTED["sample_code"].values.tolist() == [1, 0, 1, 0, 0, 1]
+    assert EXPECTED["label_code"].values.tolist() == [1, 0, -1, 1, 0, 0]
+    assert EXPECTED["sample_code"].dtype == EXPECTED["label_code"].dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        as_cells(frame(), sample="patient", label="gate"),
+        as_cells(annotated(), sample="patient", label="gate"),
+        as_cells(annotated(), sample=SAMPLES, label=pd.Series(LABELS)),
+        as_cells(xr.DataArray(X, dims=("cell", "marker"), coords={"marker": MARKERS}), SAMPLES, LABELS),
+        as_cells(da.from_array(X, chunks=(4, 1)), SAMPLES, LABELS, MARKERS).compute(),
+        as_cells(X.astype(int), SAMPLES, LABELS, MARKERS),
+    ],
+    ids=["frame", "anndata", "anndata-values", "xarray", "dask", "integers"],
+)
+def test_every_kind_of_input_gives_the_same_cells(cells):
+    xr.testing.assert_identical(cells, EXPECTED)
+
+
+def test_dask_stays_lazy_and_float64_stays():
+    asked = []
+
+    def block(block_info=None):
+        asked.append(block_info)
+        return np.ones((3, 2))
+
+    lazy = da.map_blocks(block, chunks=((3, 3), (2,)), meta=np.empty((0, 0)))
+    cells = as_cells(lazy)
+    assert not asked
+    assert cells["X"].dtype == np.float64
+    assert cells["X"].chunks == ((3, 3), (2,))
+
+
+def test_without_samples_and_labels_there_is_one_sample_and_no_label():
+    cells = as_cells(X)
+    check_cells(cells)
+    assert cells["sample"].values.tolist() == ["all"]
+    assert cells.sizes["label"] == 0
+    assert (cells["label_code"] == -1).all()
+    assert cells["marker"].values.tolist() == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("label", "categories"),
+    [([3, 1, 1, 3, 1, 3], [1, 3]), ([True, False] * 3, [False, True]), ([-1, 0, 1] * 2, [-1, 0, 1])],
+)
+def test_labels_keep_their_type(label, categories):
+    cells = as_cells(X, label=label)
+    assert cells["label"].values.tolist() == categories
+    assert cells["label"].values[cells["label_code"]].tolist() == label
+
+
+def test_categoricals_keep_their_order_and_unused_categories():
+    label = pd.Categorical(["b", "a", "b", "b", "a", "b"], categories=["c", "b", "a"])
+    cells = as_cells(X, label=label)
+    assert cells["label"].values.tolist() == ["c", "b", "a"]
+    assert cells["label_code"].values.tolist() == [1, 2, 1, 1, 2, 1]
+
+
+def test_nullable_columns_become_nan():
+    cells = as_cells(pd.DataFrame({"a": pd.array([1, None], "Int64"), "b": np.float32([3, 4])}))
+    assert cells["X"].dtype == np.float32
+    np.testing.assert_array_equal(cells["X"], [[1, 3], [np.nan, 4]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"X": X[:, 0]}, r"X has 1 dimensions, expected 2 .*X\[:, None\]"),
+        ({"X": X.astype(object)}, r"X is object, expected numbers.*astype"),
+        ({"X": X.astype(complex)}, "X is complex128"),
+        ({"X": scipy.sparse.csr_array(X)}, r"X is sparse \(csr_array\).*toarray"),
+        ({"X": da.from_array(X, chunks=3).map_blocks(scipy.sparse.csr_array)}, "X is sparse"),
+        ({"X": np.ma.masked_less(X, 3)}, "masked array.*filled"),
+        ({"X": X[:0]}, r"shape \(0, 2\)"),
+        ({"X": X, "marker": ["CD3"]}, "marker has 1 names, X has 2 columns"),
+        ({"X": X, "marker": ["CD3", "CD3"]}, r"marker 'CD3' names columns \[0, 1\]"),
+        ({"X": X, "sample": ["a"] * 5}, "sample has 5 values, X has 6 cells"),
+        ({"X": X, "label": ["a"] * 7}, "label has 7 values, X has 6 cells"),
+        ({"X": X, "label": np.ones((6, 1))}, "labels have 2 dimensions"),
+        ({"X": X, "label": da.zeros(6)}, "label is lazy.*numpy or pandas"),
+        ({"X": X, "sample": "patient"}, "sample='patient' is a name, but X has no columns"),
+        ({"X": frame(), "sample": "patients"}, "names no column; did you mean 'patient'"),
+        ({"X": annotated(), "label": "gates"}, "label='gates' names no column; did you mean 'gate'"),
+        ({"X": frame(), "sample": "patient"}, "column 'gate' of X is object.*label="),
+        ({"X": X, "sample": ["a", "a", None, "a", None, "b"]}, r"missing for 2 cells \(first: row 2\)"),
+    ],
+)
+def test_errors_name_the_thing_and_the_way_out(arguments, message):
+    with pytest.raises(DataError, match=message):
+        as_cells(**arguments)
+
+
+def test_unknown_chunks_are_refused():
+    x = da.from_array(X, chunks=3)
+    with pytest.raises(ChunkError, match="compute_chunk_sizes"):
+        as_cells(x[x[:, 0] > 3])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c.drop_vars("label_code"), "no variable 'label_code'"),
+        (lambda c: c.drop_vars("marker"), "no coordinate 'marker'"),
+        (lambda c: c.assign(X=c["X"].T), "X has dimensions .*expected"),
+        (lambda c: c.assign(X=c["X"].astype("int32")), "X is int32"),
+        (lambda c: c.assign(label_code=c["label_code"].astype("int64")), "label_code is int64"),
+        (lambda c: c.assign(sample_code=c["sample_code"] + 1), "sample_code holds 2, expected 0 to 1"),
+        (lambda c: c.assign(label_code=c["label_code"] - 1), "label_code holds -2, expected -1 to 1"),
+        (lambda c: c.assign_coords(sample=["a", "a"]), "sample 'a' stands twice"),
+        (lambda c: c.assign_coords(marker=[1, 2]), "markers must be text"),
+        (lambda c: c["X"], "expected an xarray.Dataset"),
+    ],
+)
+def test_check_finds_what_is_not_the_layout(change, message):
+    with pytest.raises(SchemaError, match=message):
+        check_cells(change(EXPECTED))
+
+
+def test_metadata_must_not_shadow_the_layout():
+    names = {"marker": MARKERS, "sample": ["a"], "label": ["T"]}
+    codes = np.zeros(6, np.int32)
+    with pytest.raises(SchemaError, match="column 'label', a name of the layout"):
+        cells_dataset(X, codes, codes, **names, metadata={"label": ["x"]})
