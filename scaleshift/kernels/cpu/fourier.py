@@ -25,7 +25,6 @@ _FAR = 1024.0  # turns: beyond, float32 angles lose digits, and from 2^22 on the
 _f32 = np.float32
 _ROUND = _f32(12582912.0)  # 1.5 * 2^23: adding it rounds a float32 to the nearest integer, |t| < 2^22
 _HALF = _f32(0.5)
-_HUGE = 1e30  # what larger values become before they are rounded to float32: far away, but finite
 # sin(pi r) / r and cos(pi r) as polynomials of u = r^2, fitted for float32 on r in [-1/2, 1/2]
 _S0, _S1 = _f32(3.1415925800443367), _f32(-5.167706878901209)
 _S2, _S3, _S4 = _f32(2.5500313768559257), _f32(-0.598045171528179), _f32(0.07722012375617215)
@@ -80,8 +79,8 @@ def fourier_sums(x: np.ndarray, groups: np.ndarray, n_groups: int, frequencies: 
         x = x.astype(np.float64)
     centre = np.median(x[rows[:_CENTRE_ROWS]], axis=0).astype(x.dtype)
     turns = _turns(frequencies)
-    reach = np.abs(turns).max(axis=1)
-    far = np.zeros(len(x), dtype=np.bool_)
+    far = _far(x, rows, centre, np.abs(turns).max(axis=1))
+    rows = np.setdiff1d(rows, far, assume_unique=True) if far.size else rows
     slices = range(0, n_groups, _GROUPS_AT_ONCE)
     cuts = [0, rows.size]
     if len(slices) > 1:
@@ -89,15 +88,39 @@ def fourier_sums(x: np.ndarray, groups: np.ndarray, n_groups: int, frequencies: 
         rows = rows[np.argsort(codes[rows].astype(np.min_scalar_type(n_groups)), kind="stable")]
         cuts = [*np.searchsorted(codes[rows], slices), rows.size]
     for first, start, stop in zip(slices, cuts[:-1], cuts[1:], strict=True):
-        here = sums[first : first + _GROUPS_AT_ONCE]
-        _add_rows(x, rows[start:stop], codes - first, centre, turns, reach, here, far)
+        _add_rows(x, rows[start:stop], codes - first, centre, turns, sums[first : first + _GROUPS_AT_ONCE])
     phase = centre.astype(np.float64) @ turns[:n_columns, :n_frequencies].astype(np.float64)
     angle = 2 * np.pi * (phase - np.rint(phase))
     _rotate(sums, np.cos(angle), np.sin(angle))
     result = sums.reshape(n_groups, 2 * n_frequencies)
-    if far.any():
-        exact = reference.single_precision(frequencies)
-        result += reference.fourier_sums(x[far], codes[far], n_groups, exact)
+    if far.size:
+        x, codes = x[far], codes[far]
+        result += reference.fourier_sums(x, codes, n_groups, reference.single_precision(frequencies))
+    return result
+
+
+def _far(x: np.ndarray, rows: np.ndarray, centre: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """Those of `rows` that may have an angle beyond the limit; `reach` is the most turns a unit of a column.
+
+    The extremes of the block tell cheaply that there is none, unless columns have offsets of their own.
+    """
+    span = max(float(x.max()) - float(centre.min()), float(centre.max()) - float(x.min()))
+    if span * float(reach.sum()) <= _FAR:
+        return rows[:0]
+    return rows[_beyond(x, rows, centre, reach, _FAR)]
+
+
+@jit
+def _beyond(
+    x: np.ndarray, rows: np.ndarray, centre: np.ndarray, reach: np.ndarray, limit: float
+) -> np.ndarray:
+    """Whether the angles of a row can exceed the limit."""
+    result = np.zeros(rows.size, dtype=np.bool_)
+    for i in range(rows.size):
+        angle = 0.0
+        for k in range(x.shape[1]):
+            angle += abs(np.float64(x[rows[i], k]) - centre[k]) * reach[k]
+        result[i] = angle > limit
     return result
 
 
@@ -133,14 +156,9 @@ def _add_rows(
     codes: np.ndarray,
     centre: np.ndarray,
     turns: np.ndarray,
-    reach: np.ndarray,
     sums: np.ndarray,
-    far: np.ndarray,
 ) -> None:
-    """Add cos and sin of the given rows, about the centre, to sums (groups, 2, F), tile by tile.
-
-    Rows that are too far are marked in `far` and left out.
-    """
+    """Add cos and sin of the given rows, about the centre, to sums (groups, 2, F), tile by tile."""
     n_groups, _, n_frequencies = sums.shape
     width = -(-n_frequencies // 16) * 16
     tile = np.zeros((_TILE_ROWS, turns.shape[0]), dtype=np.float32)
@@ -150,7 +168,7 @@ def _add_rows(
     counts = np.zeros(n_groups, dtype=np.int64)
     for start in range(0, rows.size, _TILE_ROWS):
         chosen = rows[start : start + _TILE_ROWS]
-        _pack(x, chosen, codes, centre, reach, tile, labels, far)
+        _pack(x, chosen, codes, centre, tile, labels)
         _add_tile(tile, labels[: chosen.size], turns, width, angles, partial, counts, sums)
     for group in np.flatnonzero(counts):
         _flush(partial[group], sums[group])
@@ -162,26 +180,15 @@ def _pack(
     rows: np.ndarray,
     codes: np.ndarray,
     centre: np.ndarray,
-    reach: np.ndarray,
     tile: np.ndarray,
     labels: np.ndarray,
-    far: np.ndarray,
 ) -> None:
-    """Gather rows, less the centre, into the tile: the only code that depends on the dtype and order of x.
-
-    `reach` holds the largest turns a unit of each column: rows whose angles could pass the limit are marked.
-    """
+    """Gather rows, less the centre, into the tile: the only code that depends on the dtype and order of x."""
     for i in range(rows.size):
         row = rows[i]
         labels[i] = codes[row]
-        angle = 0.0
         for k in range(x.shape[1]):
-            value = min(max(x[row, k] - centre[k], -_HUGE), _HUGE)
-            tile[i, k] = value
-            angle += abs(value) * reach[k]
-        if angle > _FAR:
-            labels[i] = -1
-            far[row] = True
+            tile[i, k] = x[row, k] - centre[k]
 
 
 @jit
@@ -200,8 +207,6 @@ def _add_tile(
         _project(tile[i : i + 4], turns, width, angles)
         for p in range(min(4, labels.size - i)):
             group = labels[i + p]
-            if group < 0:
-                continue
             _accumulate(angles[p], width, partial[group, 0], partial[group, 1])
             counts[group] += 1
             if counts[group] == _FLUSH_ROWS:
