@@ -99,7 +99,7 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=20_000_000)
     parser.add_argument("--markers", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--folder", type=Path, help="where to write the study; a temporary folder if not given")
+    parser.add_argument("--folder", type=Path, help="where to write the study")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:

@@ -164,7 +164,7 @@ class CodeReader(BlockReader):
 
     lowest: int
     n_categories: int
-    selected: np.ndarray | None = None  # (n_categories,): position among the selected ones, else -1
+    selected: np.ndarray | None = None  # (n_categories + 1,): new code of each old one, of -1 at the end
 
     def read(self, first: int, stop: int) -> np.ndarray:
         """Codes of the shown rows [first, stop)."""
@@ -177,7 +177,7 @@ class CodeReader(BlockReader):
         if self.selected is None:
             return codes
         codes = self.selected[codes]
-        if codes.size and codes.min() < 0:
+        if codes.size and codes.min() < self.lowest:
             raise DataError(
                 f"{place} disagrees with the sample offsets in uns/scaleshift: "
                 "the store was changed by another tool; write the study again"

@@ -23,11 +23,15 @@ from scaleshift.cells.manifest import (
     typed,
 )
 from scaleshift.cells.reader import BlockReader, CodeReader, Rows, Source
-from scaleshift.cells.schema import UNLABELLED, X, cells_dataset
+from scaleshift.cells.schema import LABEL, SAMPLE, UNLABELLED, X, cells_dataset
 from scaleshift.errors import DataError
 
 
-def open_cells(path: str | os.PathLike[str], samples: Iterable[Any] | None = None) -> xr.Dataset:
+def open_cells(
+    path: str | os.PathLike[str],
+    samples: Iterable[Any] | None = None,
+    labels: Iterable[Any] | None = None,
+) -> xr.Dataset:
     """Open a study; nothing but its names is read until the cells are used.
 
     Parameters
@@ -36,13 +40,16 @@ def open_cells(path: str | os.PathLike[str], samples: Iterable[Any] | None = Non
         Folder or URL of the store.
     samples : iterable of sample names, optional
         Open only these samples, in the store's order. Default: all.
+    labels : iterable of labels, optional
+        Know only these labels, in the store's order: cells with another one count as unlabelled.
+        Default: all.
 
     Returns
     -------
     xarray.Dataset
         `X (cell, marker)`, `sample_code (cell)`, `label_code (cell)` as Dask arrays, one block a chunk
         of the store (of which only the chosen samples' rows are kept); coordinates `marker`, `sample`
-        (the chosen samples, with their metadata) and `label` (all of the study's). Cells that are not
+        (the chosen samples, with their metadata) and `label` (the chosen labels). Cells that are not
         committed yet are not seen. `attrs["source"]` is the path.
 
     Raises
@@ -50,7 +57,8 @@ def open_cells(path: str | os.PathLike[str], samples: Iterable[Any] | None = Non
     SchemaError
         If there is no finished study at the path.
     DataError
-        If a sample is not in the study; also when a block is computed whose chunk is missing or damaged.
+        If a sample or label is not in the study; also when a block is computed whose chunk is missing or
+        damaged.
 
     Examples
     --------
@@ -63,20 +71,18 @@ def open_cells(path: str | os.PathLike[str], samples: Iterable[Any] | None = Non
     """
     group, manifest = open_study(locate(path))
     refuse_unfinished(manifest)
-    chosen = _positions(manifest, samples)
+    chosen = _positions(manifest, SAMPLE, manifest.samples, samples)
+    known = _positions(manifest, LABEL, manifest.labels, labels)
     starts, counts = np.array(manifest.offsets), np.array(manifest.counts)
     rows = Rows.of(starts[chosen], counts[chosen])
     source = Source(manifest.path, manifest.study, manifest.chunk, rows)
-    selected = None
-    if samples is not None:
-        selected = np.full(len(manifest.samples), -1, CODE)
-        selected[chosen] = np.arange(len(chosen))
-
     n, n_samples, n_labels = manifest.n_cells, len(manifest.samples), len(manifest.labels)
     dtype = array_of(group, X, manifest.path).dtype
     intensity = BlockReader(source, X, (n, len(manifest.markers)), dtype)
-    sample_code = CodeReader(source, SAMPLE_CODES, (n,), CODE, 0, n_samples, selected)
-    label_code = CodeReader(source, LABEL_CODES, (n,), CODE, UNLABELLED, n_labels)
+    sample_code = CodeReader(source, SAMPLE_CODES, (n,), CODE, 0, n_samples, _new_codes(chosen, n_samples))
+    label_code = CodeReader(
+        source, LABEL_CODES, (n,), CODE, UNLABELLED, n_labels, _new_codes(known, n_labels)
+    )
     done = {"transform": manifest.transform, "compensation": manifest.compensation}
     return cells_dataset(
         _lazy(intensity),
@@ -84,28 +90,42 @@ def open_cells(path: str | os.PathLike[str], samples: Iterable[Any] | None = Non
         _lazy(label_code),
         marker=typed(manifest.markers),
         sample=typed(manifest.samples)[chosen],
-        label=typed(manifest.labels),
+        label=typed(manifest.labels)[known],
         metadata={name: typed(tuple(v[i] for i in chosen)) for name, v in manifest.metadata.items()},
         attrs={"source": manifest.path} | {k: v for k, v in done.items() if v is not None},
     )
 
 
-def _positions(manifest: Manifest, samples: Iterable[Any] | None) -> np.ndarray:
-    """Positions of the wanted samples, ascending."""
-    if samples is None:
-        return np.arange(len(manifest.samples))
-    if isinstance(samples, str):
-        raise DataError(f"samples={samples!r} is one name: give a list, [{samples!r}]")
-    codes = encode(list(samples), typed(manifest.samples), f"{manifest.path}: sample")
+def _positions(
+    manifest: Manifest, what: str, names: tuple[Any, ...], wanted: Iterable[Any] | None
+) -> np.ndarray:
+    """Positions of the wanted samples or labels, ascending."""
+    if wanted is None:
+        return np.arange(len(names))
+    if isinstance(wanted, str):
+        raise DataError(f"{what}s={wanted!r} is one name: give a list, [{wanted!r}]")
+    codes = encode(list(wanted), typed(names), f"{manifest.path}: {what}")
     if codes.size == 0 or codes.min() < 0:
-        raise DataError(f"samples={samples!r} names no sample of {manifest.path}: leave it out to open all")
+        raise DataError(f"{what}s={wanted!r} names no {what} of {manifest.path}: leave it out to open all")
     return np.unique(codes)
+
+
+def _new_codes(chosen: np.ndarray, n: int) -> np.ndarray | None:
+    """New code of every old one where not all are chosen; the last entry serves the old code -1."""
+    if len(chosen) == n:
+        return None
+    codes = np.full(n + 1, UNLABELLED, CODE)
+    codes[chosen] = np.arange(len(chosen))
+    return codes
 
 
 def _lazy(reader: BlockReader) -> da.Array:
     """Dask array of one block a chunk, whose read fuses with what comes after: no slicing in the graph."""
     source = reader.source
-    token = tokenize(source.location, source.study, source.chunk, source.rows.stored, source.rows.shown)
+    codes = getattr(reader, "selected", None)
+    token = tokenize(
+        source.location, source.study, source.chunk, source.rows.stored, source.rows.shown, codes
+    )
     return da.from_array(
         reader,
         chunks=(source.rows.chunks(source.chunk), *reader.shape[1:]),

@@ -238,3 +238,13 @@ def test_a_plain_anndata_store_is_refused_with_the_way_in(path, tmp_path):
         SchemaError, match=r"another tool has rewritten this study.*as_cells\(anndata.read_zarr"
     ):
         open_cells(tmp_path / "rewritten.zarr")
+
+
+def test_labels_that_are_not_chosen_count_as_unlabelled(tmp_path):
+    cells = as_cells(np.zeros((5, 1)), label=["a", "b", None, "c", "b"])
+    write_cells(cells, tmp_path / "s.zarr")
+    opened = open_cells(tmp_path / "s.zarr", labels=["c", "b"])
+    assert opened["label"].values.tolist() == ["b", "c"]
+    assert opened["label_code"].values.tolist() == [-1, 0, -1, 1, 0]
+    with pytest.raises(DataError, match=r"label 'd' is not known"):
+        open_cells(tmp_path / "s.zarr", labels=["d"])

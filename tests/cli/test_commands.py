@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-import scaleshift as ss
 from click.testing import CliRunner
 
+import scaleshift as ss
 from scaleshift.cli import main
 
 RNG = np.random.default_rng(0)

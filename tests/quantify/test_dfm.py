@@ -206,7 +206,7 @@ def test_the_result_describes_itself():
     assert all(v.attrs["long_name"] and v.attrs["description"] for v in result.data_vars.values())
     assert result.attrs["seed"] == 0
     assert json.loads(result.attrs["parameters"])["soft"] == "True"
-    assert result["proportion_low"].isna().all()  # intervals are not computed yet
+    assert np.isnan(result["proportion_low"]).all()  # intervals are not computed yet
 
 
 def test_geometry_is_debiased():
@@ -214,7 +214,7 @@ def test_geometry_is_debiased():
     assert MODEL.delta_min_ < MODEL.delta_min_plain_
     useless = ss.DFM("gaussian", bandwidth=0.01).fit(RNG.standard_normal((4, 3)), ["a", "a", "b", "b"])
     assert useless.delta_min_plain_ == pytest.approx(0.5)
-    assert useless.delta_min_ == pytest.approx(0, abs=1e-12)
+    assert useless.delta_min_ == pytest.approx(0, abs=1e-9)
 
 
 def test_two_classes_have_half_their_squared_distance_as_delta_min():
@@ -268,8 +268,8 @@ def test_an_empty_sample_is_flagged_and_takes_no_other_with_it():
     names = pd.Categorical(np.where(TY == "a", "s1", "s3"), categories=["s1", "s2", "s3"])
     result = MODEL.predict(T, sample=names)
     assert result["flag"].values.tolist() == ["", "no cells", ""]
-    assert result["proportion"].sel(sample="s2").isna().all()
-    assert result["proportion"].sel(sample="s3").notna().all()
+    assert np.isnan(result["proportion"].sel(sample="s2")).all()
+    assert np.isfinite(result["proportion"].sel(sample="s3")).all()
     assert MODEL.predict(T[:0])["flag"].values.tolist() == ["no cells"]
 
 

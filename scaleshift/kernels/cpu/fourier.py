@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-from scaleshift.kernels.cpu.jit import jit
 from scaleshift.kernels import reference
+from scaleshift.kernels.cpu.jit import jit
 from scaleshift.kernels.reference import host_codes
 
 _GROUPS_AT_ONCE = 1000  # float32 sums of more groups leave the cache: then rows are sorted by group
@@ -36,9 +36,9 @@ def fourier_sums(x: np.ndarray, groups: np.ndarray, n_groups: int, frequencies: 
     """Sum cosines and sines of the projected rows, by group.
 
     The same as `reference.fourier_sums` at the frequencies `reference.single_precision(frequencies)`, in
-    float32. Rows are centred on the median of the first 100 that count before they are rounded to float32, and
-    the sums are rotated back in float64: an offset of the data costs no accuracy. Rows so far away that their
-    angles could exceed 1024 turns (outliers) are left to the reference.
+    float32. Rows are centred on the median of the first 100 that count before they are rounded to float32,
+    and the sums are rotated back in float64: an offset of the data costs no accuracy. Rows so far away that
+    their angles could exceed 1024 turns (outliers) are left to the reference.
 
     Parameters
     ----------
