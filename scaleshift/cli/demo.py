@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike
 
 from scaleshift.cli import options
 from scaleshift.cli import quantify as verb
@@ -60,13 +61,19 @@ def _write(cells: xr.Dataset, store: Path) -> None:
 def _beside_gates(result: xr.Dataset, cells: xr.Dataset) -> str:
     """How far the estimates are from the shares that the gates gave."""
     label, sample = cells["label_code"].values, cells["sample_code"].values
-    errors = []
+    errors, ungated = [], []
     for code, name in enumerate(cells["sample"].values):
         if name in result["sample"].values:
-            gated = np.bincount(label[(sample == code) & (label >= 0)], minlength=cells.sizes["label"])
-            share = gated / (sample == code).sum()
-            errors.append(np.abs(result["proportion"].sel(sample=name).values - share))
+            shares = np.bincount(label[sample == code] + 1, minlength=cells.sizes["label"] + 1)
+            shares = shares / shares.sum()
+            ungated.append(shares[0])
+            errors.append(np.abs(result["proportion"].sel(sample=name).values - shares[1:]))
+    unknown = result["unknown"].values
     return (
-        f"beside the gates: mean absolute difference {100 * np.mean(errors):.1f} percentage points, "
-        f"largest {100 * np.max(errors):.1f}"
+        f"beside the gates: proportions differ by {100 * np.mean(errors):.1f} percentage points on average, "
+        f"by {100 * np.max(errors):.1f} at most; unknown {_range(unknown)}, ungated {_range(ungated)}"
     )
+
+
+def _range(shares: ArrayLike) -> str:
+    return f"{100 * np.min(shares):.0f}-{100 * np.max(shares):.0f} %"
