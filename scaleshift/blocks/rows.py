@@ -46,6 +46,7 @@ class Column:
     values: Any  # (n,) numpy or Dask
     categories: np.ndarray | None = None
     coded: bool = False  # values are codes of the categories already
+    counts: np.ndarray | None = None  # (n_categories,) rows of each, where a pass has counted them
 
 
 @dataclass(frozen=True)
@@ -107,12 +108,13 @@ class Rows:
         return found
 
     def counts(self, name: str) -> np.ndarray:
-        """Rows of each category: one pass over that column only, finite or not."""
-        column, known = self.columns[name], self.categories(name)
+        """Rows of each category, finite or not: one pass over that column only, or none if counted before."""
+        column = self.columns[name]
+        if column.counts is not None:
+            return column.counts
         found, counts = passes.values(column)
-        code = found if column.coded else labels.encode(found, known, name)
-        result = np.zeros(len(known), np.int64)
-        np.add.at(result, code[code >= 0].astype(np.int64), counts[code >= 0])
+        result = np.zeros(len(self.categories(name)), np.int64)
+        result[found[found >= 0]] = counts[found >= 0]
         return result
 
     def matched(self, markers: tuple[str, ...] | None, n_markers: int) -> Rows:
@@ -149,8 +151,8 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
     Parameters
     ----------
     X : array-like, shape (n, n_markers), or a cells dataset
-        numpy, Dask (any chunks), CuPy, pandas or Dask data frame, xarray, AnnData. A cells dataset
-        brings its labels and samples along.
+        numpy, Dask (any chunks), CuPy, pandas, xarray, AnnData. A cells dataset brings its labels and
+        samples along.
     y : array-like, shape (n,), optional
         Labels; NaN, None and pandas.NA mean unlabelled. In place of the dataset's own.
     sample : array-like, shape (n,), optional
@@ -220,12 +222,16 @@ def _matrix(X: Any) -> tuple[Any, tuple[str, ...] | None]:
     elif isinstance(X, xr.DataArray):
         names = X[X.dims[-1]].values if X.ndim == 2 and X.dims[-1] in X.coords else None
         X = X.data
-    elif hasattr(X, "columns"):  # pandas or Dask data frame
+    elif hasattr(X, "to_dask_array"):
+        raise DataError(
+            "X is a Dask data frame: pass X.to_dask_array(), which keeps its partitions as blocks"
+        )
+    elif hasattr(X, "columns"):  # pandas
         names = X.columns
         wrong = [str(n) for n, t in X.dtypes.items() if getattr(t, "kind", "O") not in "biuf"]
         if wrong:
             raise DataError(f"X has columns that are not numbers: {', '.join(wrong)}")
-        X = X.to_dask_array() if hasattr(X, "to_dask_array") else X.to_numpy()
+        X = X.to_numpy()
     if not hasattr(X, "dtype"):
         X = np.asarray(X)
     if hasattr(X, "toarray"):
@@ -270,16 +276,17 @@ def _column(values: Any, name: str) -> Column:
     """Labels in memory become codes at once; lazy ones cost a pass over them and are encoded in the tasks."""
     if isinstance(values, xr.DataArray):
         values = values.data
-    if hasattr(values, "to_dask_array"):
-        values = values.to_dask_array()
     if not isinstance(values, da.Array):
         codes, categories = labels.factorize(values, name)
         return Column(codes, categories, coded=True)
     if values.ndim != 1:
         raise DataError(f"{name}s have {values.ndim} dimensions: expected one value a row")
     values = _known_length(values)
-    found, _ = passes.values(Column(values))
-    return Column(values, labels.order(found, name))
+    found, counts = passes.values(Column(values))
+    categories = labels.order(found, name)
+    by_category = np.zeros(len(categories), np.int64)
+    by_category[labels.encode(found, categories, name)] = counts
+    return Column(values, categories, counts=by_category)
 
 
 def _zeros(x: Any) -> Any:

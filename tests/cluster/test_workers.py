@@ -7,11 +7,13 @@ from pathlib import Path
 import dask.array as da
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from distributed import Client, LocalCluster
 
 import scaleshift as ss
 from scaleshift.blocks import passes
 from scaleshift.blocks.rows import as_rows
+from scaleshift.cli import main
 
 RNG = np.random.default_rng(0)
 N = 40_000
@@ -104,3 +106,14 @@ def test_a_killed_worker_changes_no_bit(two_processes, alone, tmp_path):
     assert np.array_equal(total(sums_of_a_mortal_worker, marker=str(marker)), alone)
     assert marker.exists()
     assert set(two_processes.run(os.getpid).values()) != before
+
+
+def test_the_command_line_computes_on_a_scheduler(two_processes, tmp_path):
+    study = tmp_path / "study.zarr"
+    cells = ss.as_cells(X, sample=np.repeat(["u", "v"], N // 2), label=Y)
+    ss.write_cells(cells, study, chunk_cells=5_000)
+    arguments = ["quantify", str(study), "--source", "sample == u", "--json"]
+    here = CliRunner().invoke(main, arguments)
+    there = CliRunner().invoke(main, [*arguments, "--scheduler", two_processes.scheduler.address])
+    assert there.exit_code == 0, there.output
+    assert there.stdout == here.stdout
