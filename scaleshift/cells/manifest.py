@@ -162,7 +162,9 @@ def array_of(group: zarr.Group, name: str, location: str) -> zarr.Array:
     except Exception as error:  # whatever zarr makes of damaged metadata
         raise SchemaError(f"{location}: {name} cannot be opened: {error}") from error
     if not isinstance(found, zarr.Array):
-        raise SchemaError(f"{location} has no array {name}: {_expected()}")
+        raise SchemaError(
+            f"{location} has no array {name}: {_expected()}; if another tool has rewritten this study, {FOREIGN}"
+        )
     return found
 
 

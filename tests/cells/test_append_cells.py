@@ -35,7 +35,8 @@ def content(path) -> pd.DataFrame:
     table = pd.DataFrame(cells["X"].values, columns=cells["marker"].values)
     table["sample"] = cells["sample"].values[cells["sample_code"]]
     codes = cells["label_code"].values
-    return table.assign(label=[None if c < 0 else cells["label"].values[c] for c in codes])
+    names = [None if c < 0 else cells["label"].values[c] for c in codes]
+    return table.assign(label=pd.Series(names, dtype=object))
 
 
 @pytest.mark.parametrize("lazy", [False, True])

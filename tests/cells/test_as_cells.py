@@ -119,7 +119,7 @@ def test_nullable_columns_become_nan():
         ({"X": X, "sample": "patient"}, "sample='patient' is a name, but X has no columns"),
         ({"X": frame(), "sample": "patients"}, "names no column; did you mean 'patient'"),
         ({"X": annotated(), "label": "gates"}, "label='gates' names no column; did you mean 'gate'"),
-        ({"X": frame(), "sample": "patient"}, "column 'gate' of X is object.*label="),
+        ({"X": frame(), "sample": "patient"}, "column 'gate' of X is (object|str), expected numbers.*label="),
         ({"X": X, "sample": ["a", "a", None, "a", None, "b"]}, r"missing for 2 cells \(first: row 2\)"),
     ],
 )

@@ -229,9 +229,10 @@ def test_a_plain_anndata_store_is_refused_with_the_way_in(path, tmp_path):
         study = anndata.read_zarr(path)
     plain = anndata.AnnData(study.X, obs=study.obs)
     for name, data in {"plain": plain, "rewritten": study}.items():
-        with anndata.settings.override(zarr_write_format=3), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # AnnData's own, about sharding and consolidated metadata
-            data.write_zarr(tmp_path / f"{name}.zarr")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # AnnData's own, about sharding, metadata and this setting
+            with anndata.settings.override(zarr_write_format=3):
+                data.write_zarr(tmp_path / f"{name}.zarr")
     with pytest.raises(SchemaError, match=r"plain.zarr has no uns/scaleshift.*as_cells\(anndata.read_zarr"):
         open_cells(tmp_path / "plain.zarr")
     with pytest.raises(
