@@ -29,7 +29,7 @@ CLASSES, FEATURES, BANDWIDTH, CHUNK = 10, 1000, 2.0, 131_072
 
 
 def make_block(block: np.ndarray, block_info: dict | None = None) -> np.ndarray:
-    """Standard normal cells, the class shifting the mean."""
+    """Standard normal cells: what they hold does not change the cost."""
     number = block_info[None]["chunk-location"][0]
     rng = np.random.default_rng(number)
     return rng.standard_normal(block_info[None]["chunk-shape"], np.float32)

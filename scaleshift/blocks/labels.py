@@ -15,14 +15,16 @@ import numpy as np
 import pandas as pd
 
 from scaleshift.errors import DataError
+from scaleshift.kernels.reference import library, to_numpy
 
 CODE = np.dtype(np.int32)
+DIGITS = "0123456789"
 
 
 def natural_key(text: str) -> list[tuple[int, int, str]]:
     """Sort key under which "S2" comes before "S10"."""
-    parts = re.split(r"(\d+)", text)
-    return [(0, int(p), "") if p.isdigit() else (1, 0, p) for p in parts if p]
+    parts = re.split(r"([0-9]{1,18})", text)
+    return [(0, int(p), "") if p[0] in DIGITS else (1, 0, p) for p in parts if p]
 
 
 def order(values: Any, what: str = "label") -> np.ndarray:
@@ -53,11 +55,12 @@ def order(values: Any, what: str = "label") -> np.ndarray:
     distinct = pd.unique(pd.Series(_as_array(values)).dropna())
     items = [v.item() if isinstance(v, np.generic) else v for v in distinct]
     kinds = {str if isinstance(v, str) else type(v) for v in items}
-    if str in kinds and len(kinds) > 1:
-        others = ", ".join(sorted(k.__name__ for k in kinds - {str}))
-        raise DataError(f"{what}s mix strings with {others}: convert them to one type first")
+    for kind in (str, bool):
+        if kind in kinds and len(kinds) > 1:
+            others = ", ".join(sorted(k.__name__ for k in kinds - {kind}))
+            raise DataError(f"{what}s mix {kind.__name__} with {others}: convert them to one type first")
     if kinds == {str}:
-        return np.array(sorted(items, key=natural_key))
+        return np.array(sorted(items, key=lambda item: (natural_key(item), item)))
     try:
         return np.array(sorted(items))
     except TypeError as error:
@@ -144,6 +147,8 @@ def suggestion(name: object, known: Iterable[object]) -> str:
 def _as_array(values: Any) -> np.ndarray:
     """Numpy array; lists go through object, or numpy would turn [1, "a"] into text and NA into NaN."""
     dtype = getattr(values, "dtype", None)
+    if library(values) == "cupy":
+        return to_numpy(values)
     return np.asarray(values, None if isinstance(dtype, np.dtype) else object)
 
 

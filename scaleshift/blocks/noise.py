@@ -73,11 +73,6 @@ def keys(seed: int, stream: str, start: int, n: int) -> np.ndarray:
     return np.concatenate(tiles)[offset : offset + n]
 
 
-def uniform(seed: int, stream: str, start: int, n: int) -> np.ndarray:
-    """Uniform numbers in [0, 1) for the rows start .. start + n - 1; see `keys`."""
-    return (keys(seed, stream, start, n) >> np.uint64(11)) * 2.0**-53
-
-
 def generator(seed: int, stream: str) -> np.random.Generator:
     """Generator for what is drawn once on the driver (frequencies, say), not by row."""
     # From a SeedSequence, not a key: scipy spawns children from it.

@@ -1,8 +1,8 @@
 """How does a statistic get over the data?  One pass, one compute, one task a block.
 
-The only module that builds a Dask graph. Every pass puts the reading of a block, its checks and the
-kernel into one task, merges the small states in a tree whose shape depends on the block numbers alone,
-and computes once. Rows that are one block in memory are a plain call without a graph.
+The only module that builds a graph for a statistic. Every pass puts the reading of a block, its checks
+and the kernel into one task, merges the small states in a tree whose shape depends on the block numbers
+alone, and computes once. Rows that are one block in memory are a plain call without a graph.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 import dask
 import dask.array as da
 import numpy as np
-import threadpoolctl
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 from dask.task_spec import Task
 
-from scaleshift.blocks import states, statistics
+from scaleshift.blocks import blas, states, statistics
 from scaleshift.blocks.states import Kernel, Merge
 from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
@@ -77,9 +76,13 @@ def total(
     >>> total(lambda block: {"sum": block.x.sum(axis=0)}, rows, {"sum": (2,)})["sum"].tolist()
     [6.0, 9.0]
     """
+    if (merge is None) == (layout is None) or (merge is not None and keyed is not None):
+        raise ValueError(
+            "a pass adds arrays of a layout, by key or not, or merges states in a way of its own"
+        )
     if merge is not None:
         return _merged(kernel, rows, merge, parameters)
-    assert layout is not None, "sums need a layout"
+    assert layout is not None
     if keyed is not None:
         return _keyed(kernel, rows, layout, keyed, parameters)
     width = statistics.size(layout)
@@ -119,7 +122,9 @@ def values(column: Column) -> tuple[np.ndarray, np.ndarray]:
     return state["values"], state["counts"]
 
 
-def sample(rows: Rows, n: int | np.ndarray, by: str | None = None, *, seed: int = 0) -> dict[str, np.ndarray]:
+def sample(
+    rows: Rows, n: int | np.ndarray, by: str | None = None, *, seed: int = 0, stream: str = "sample"
+) -> dict[str, np.ndarray]:
     """Draw the `n` valid rows of each stratum with the smallest random key: one pass.
 
     Parameters
@@ -130,6 +135,8 @@ def sample(rows: Rows, n: int | np.ndarray, by: str | None = None, *, seed: int 
     by : str, optional
         Name of a code column whose codes are the strata; negative codes are left out.
     seed : int, default 0
+    stream : str, default "sample"
+        What the rows are for; draws of different streams are independent.
 
     Returns
     -------
@@ -148,7 +155,7 @@ def sample(rows: Rows, n: int | np.ndarray, by: str | None = None, *, seed: int 
     strata = 1 if by is None else len(rows.categories(by))
     n = np.broadcast_to(np.asarray(n, np.int64), (strata,))
     merge = functools.partial(states.merge_smallest, n)
-    return total(states.smallest, rows, None, merge=merge, n=n, by=by, seed=seed)
+    return total(states.smallest, rows, None, merge=merge, n=n, by=by, seed=seed, stream=stream)
 
 
 def map_rows(
@@ -157,6 +164,7 @@ def map_rows(
     columns: int | None = None,
     *,
     dtype: Any = np.float64,
+    fill: Any = np.nan,
     **parameters: Any,
 ) -> da.Array:
     """Results by row, lazy: one fused task a block.
@@ -169,13 +177,15 @@ def map_rows(
     columns : int, optional
         Results a row; None gives a one-dimensional array.
     dtype : dtype, default float64
+    fill : scalar, default NaN
+        Result of rows that are not finite; an integer `dtype` needs one.
     **parameters
         Passed to the kernel.
 
     Returns
     -------
     dask.array.Array
-        Shape (n,) or (n, columns); rows that are not finite give NaN with ``invalid="drop"`` and raise
+        Shape (n,) or (n, columns); rows that are not finite give `fill` with ``invalid="drop"`` and raise
         when computed otherwise.
 
     Examples
@@ -185,7 +195,9 @@ def map_rows(
     >>> map_rows(lambda block: block.x.sum(axis=1), as_rows(np.ones((3, 2)))).compute().tolist()
     [2.0, 2.0, 2.0]
     """
-    leaf = functools.partial(states.row_leaf, kernel, np.dtype(dtype), rows.invalid)
+    # As an array of the dtype now: a fill that it cannot hold is an error of the caller, not of a worker.
+    missing = None if rows.invalid == "raise" else np.array(fill).astype(dtype, casting="same_kind")
+    leaf = functools.partial(states.row_leaf, kernel, np.dtype(dtype), missing)
     result = _blockwise(leaf, rows.as_dask(), columns or 1, np.empty((0, 0), dtype), parameters)
     return result if columns else result[:, 0]
 
@@ -194,7 +206,8 @@ def _keyed(
     kernel: Kernel, rows: Rows, layout: Layout, keyed: str, parameters: Mapping[str, Any]
 ) -> dict[str, np.ndarray]:
     leaf = functools.partial(states.keyed_leaf, kernel, layout, keyed)
-    state = _reduce(leaf, states.merge_keyed, rows, parameters)
+    width = statistics.size(layout) * len(rows.categories(keyed))  # at most
+    state = _reduce(leaf, states.merge_keyed, rows, parameters, width)
     _refuse_invalid(rows, state["invalid"])
     return {"key": state["key"], **statistics.unpack(state["state"], layout)}
 
@@ -253,12 +266,12 @@ def _blockwise(
         adjust_chunks={"j": width},
         align_arrays=False,
         meta=meta,
-        **shared,
+        parameters=shared,
     )
 
 
 def _on_block(
-    leaf: Callable[..., Any], loader: Any, x: Any, place: Any, *columns: Any, **parameters: Any
+    leaf: Callable[..., Any], loader: Any, x: Any, place: Any, *columns: Any, parameters: dict[str, Any]
 ) -> Any:
     return leaf(loader(x, *columns, start=place[0].start), **parameters)
 
@@ -354,12 +367,6 @@ def _client() -> Any:
 
 
 def _compute(collection: da.Array, in_memory: bool = False) -> Any:
-    # Dask gives the threads: BLAS inside a task would only oversubscribe them.
-    with _blas().limit(limits=1, user_api="blas"):
+    with blas.one_thread():
         (result,) = dask.compute(collection, **({"scheduler": "threads"} if in_memory else {}))
     return result
-
-
-@functools.cache
-def _blas() -> threadpoolctl.ThreadpoolController:
-    return threadpoolctl.ThreadpoolController()

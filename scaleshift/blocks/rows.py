@@ -15,7 +15,9 @@ import numpy as np
 import xarray as xr
 
 from scaleshift.blocks import labels, passes
+from scaleshift.blocks.inputs import matrix
 from scaleshift.errors import ChunkError, DataError
+from scaleshift.kernels.reference import to_numpy
 
 BLOCK_ROWS = 65_536  # in-memory input is cut into blocks of so many rows
 Invalid = Literal["raise", "drop"]
@@ -34,10 +36,6 @@ class Block(NamedTuple):
         """Codes of a column, -1 also for rows that are not finite."""
         return np.where(self.valid, self.columns[name], -1)
 
-    def host(self) -> np.ndarray:
-        """`x` as numpy."""
-        return self.x.get() if hasattr(self.x, "get") else self.x
-
 
 @dataclass(frozen=True)
 class Column:
@@ -53,8 +51,7 @@ class Column:
 class Loader:
     """Makes a `Block` of the raw arrays of one block; travels in every task."""
 
-    names: tuple[str, ...]
-    categories: tuple[np.ndarray | None, ...]  # of columns still to be encoded
+    columns: tuple[tuple[str, Column], ...]  # names and kinds; their values come with each block
     take: np.ndarray | None  # which columns of X, in which order
 
     def __call__(self, x: Any, *arrays: Any, start: int) -> Block:
@@ -62,8 +59,8 @@ class Loader:
         if self.take is not None:
             x = x[:, self.take]
         columns = {
-            name: np.asarray(array) if known is None else labels.encode(array, known, name)
-            for name, array, known in zip(self.names, arrays, self.categories, strict=True)
+            name: _codes(name, column, to_numpy(array), start)
+            for (name, column), array in zip(self.columns, arrays, strict=True)
         }
         x, valid, by_column = _finite(x)
         return Block(x, columns, start, valid, by_column)
@@ -98,8 +95,8 @@ class Rows:
     @property
     def loader(self) -> Loader:
         """What turns the raw arrays of a block into a `Block`."""
-        raw = tuple(None if c.coded else c.categories for c in self.columns.values())
-        return Loader(tuple(self.columns), raw, self.take)
+        kinds = tuple((name, replace(column, values=None)) for name, column in self.columns.items())
+        return Loader(kinds, self.take)
 
     def categories(self, name: str) -> np.ndarray:
         """Distinct values of a label column, in order of their codes."""
@@ -168,7 +165,7 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
     Raises
     ------
     DataError
-        Wrong dimensions, dtype or lengths; labels of mixed types.
+        Wrong dimensions or dtype; labels of mixed types. A row without a sample is found by the first pass.
     ChunkError
         If a Dask column cannot be aligned with X.
 
@@ -185,7 +182,7 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
     if isinstance(X, xr.Dataset):
         columns, given = _dataset_columns(X, given)
         X = X["X"]
-    x, markers = _matrix(X)
+    x, markers = matrix(X)
     x = _known_chunks(x)
     for name, values_ in given.items():
         if values_ is not None:
@@ -212,49 +209,6 @@ def _dataset_columns(cells: xr.Dataset, given: dict[str, Any]) -> tuple[dict[str
         if given[name] is None and code in cells and cells.sizes.get(name, 0):
             columns[name] = Column(cells[code].data, cells[name].values, coded=True)
     return columns, given
-
-
-def _matrix(X: Any) -> tuple[Any, tuple[str, ...] | None]:
-    """The array and, where it has them, its marker names."""
-    names: Any = None
-    if hasattr(X, "var_names") and hasattr(X, "X"):  # AnnData
-        names, X = X.var_names, X.X
-    elif isinstance(X, xr.DataArray):
-        names = X[X.dims[-1]].values if X.ndim == 2 and X.dims[-1] in X.coords else None
-        X = X.data
-    elif hasattr(X, "to_dask_array"):
-        raise DataError(
-            "X is a Dask data frame: pass X.to_dask_array(), which keeps its partitions as blocks"
-        )
-    elif hasattr(X, "columns"):  # pandas
-        names = X.columns
-        wrong = [str(n) for n, t in X.dtypes.items() if getattr(t, "kind", "O") not in "biuf"]
-        if wrong:
-            raise DataError(f"X has columns that are not numbers: {', '.join(wrong)}")
-        X = X.to_numpy()
-    if not hasattr(X, "dtype"):
-        X = np.asarray(X)
-    if hasattr(X, "toarray"):
-        raise DataError("X is a sparse matrix: pass X.toarray(), or its columns of interest")
-    if X.ndim != 2:
-        raise DataError(
-            f"X has {X.ndim} dimension(s): expected rows x markers; one marker is X.reshape(-1, 1)"
-        )
-    if X.dtype.kind not in "biuf":
-        raise DataError(f"X has dtype {X.dtype}: expected numbers; convert it with X.astype('float32')")
-    if X.shape[1] == 0:
-        raise DataError("X has no columns")
-    return X, _marker_names(names)
-
-
-def _marker_names(names: Any) -> tuple[str, ...] | None:
-    if names is None or not all(isinstance(n, str) for n in names):
-        return None  # pandas numbers columns that were never named
-    markers = tuple(str(n) for n in names)
-    twice = sorted({m for m in markers if markers.count(m) > 1})
-    if twice:
-        raise DataError(f"X has marker names that occur twice: {', '.join(twice)}")
-    return markers
 
 
 def _known_chunks(x: Any) -> Any:
@@ -287,6 +241,23 @@ def _column(values: Any, name: str) -> Column:
     by_category = np.zeros(len(categories), np.int64)
     by_category[labels.encode(found, categories, name)] = counts
     return Column(values, categories, counts=by_category)
+
+
+def _codes(name: str, column: Column, values: np.ndarray, start: int) -> np.ndarray:
+    """Codes of one block's rows, or plain numbers where the column has no categories.
+
+    Every row needs a sample; a label may be missing.
+    """
+    if column.categories is None:
+        return values
+    codes = values if column.coded else labels.encode(values, column.categories, name)
+    lowest, n = (-1 if name == "label" else 0), len(column.categories)
+    if codes.size and (codes.min() < lowest or codes.max() >= n):
+        row = int(np.flatnonzero((codes < lowest) | (codes >= n))[0])
+        if codes[row] == -1:
+            raise DataError(f"row {start + row} has no {name}: give it one, or leave the row out")
+        raise DataError(f"row {start + row} has the {name} code {codes[row]}: expected {lowest} to {n - 1}")
+    return codes
 
 
 def _zeros(x: Any) -> Any:
@@ -332,5 +303,4 @@ def _finite(x: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     valid = finite.all(axis=1)
     by_column = (~finite).sum(axis=0)
     x = xp.where(valid[:, None], x, xp.zeros((), x.dtype))
-    host = (lambda a: a) if xp is np else (lambda a: a.get())
-    return x, host(valid), host(by_column).astype(np.float64)
+    return x, to_numpy(valid), to_numpy(by_column).astype(np.float64)

@@ -11,6 +11,7 @@ import pandas as pd
 from scaleshift.blocks import noise, statistics
 from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
+from scaleshift.kernels.reference import to_numpy
 
 if TYPE_CHECKING:
     from scaleshift.blocks.rows import Block
@@ -97,14 +98,14 @@ def _distinct(array: np.ndarray, weights: np.ndarray) -> State:
 # The rows with the smallest random keys ----------------------------------------------------------------
 
 
-def smallest(block: Block, n: np.ndarray, by: str | None, seed: int) -> State:
+def smallest(block: Block, n: np.ndarray, by: str | None, seed: int, stream: str) -> State:
     """The rows of one block with the n[code] smallest keys of their stratum."""
-    key = noise.keys(seed, "sample", block.start, len(block.x))
+    key = noise.keys(seed, stream, block.start, len(block.x))
     code = np.zeros(len(key), np.int32) if by is None else block.columns[by]
     code = np.where(block.valid, code, -1)
     row = np.flatnonzero(_likely(key, code, n))
     chosen = row[_first(code[row], key[row], row, n)]
-    x = np.asarray(block.host()[chosen])
+    x = to_numpy(block.x[chosen])
     return {"x": x, "code": code[chosen], "row": block.start + chosen, "key": key[chosen]}
 
 
@@ -139,15 +140,15 @@ def _first(code: np.ndarray, key: np.ndarray, row: np.ndarray, n: np.ndarray) ->
 
 
 def row_leaf(
-    kernel: Callable[..., Any], dtype: np.dtype, invalid: str, block: Block, **parameters: Any
+    kernel: Callable[..., Any], dtype: np.dtype, fill: np.ndarray | None, block: Block, **parameters: Any
 ) -> np.ndarray:
-    """The kernel's result for every row, as a column or a matrix; NaN where a row is not finite."""
-    if invalid == "raise" and not block.valid.all():
+    """The kernel's result for every row, as a column or a matrix; `fill`, or an error, for invalid rows."""
+    if fill is None and not block.valid.all():
         rows = listed(first_invalid_leaf(block, 5))
-        raise DataError(f"NaN or infinite values in rows {rows}: pass invalid='drop' to give NaN there")
+        raise DataError(f"NaN or infinite values in rows {rows}: pass invalid='drop' to pass over them")
     result = np.array(kernel(block, **parameters), dtype)
-    if not block.valid.all():
-        result[~block.valid] = np.nan
+    if fill is not None:
+        result[~block.valid] = fill
     return result if result.ndim == 2 else result[:, None]
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import dask
-import dask.array as da
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from scaleshift.blocks.inputs import marker_names, matrix
 from scaleshift.blocks.labels import CODE, factorize, suggestion
-from scaleshift.cells.schema import LABEL, MARKER, SAMPLE, UNLABELLED, cells_dataset, text_index
+from scaleshift.cells.schema import LABEL, SAMPLE, UNLABELLED, cells_dataset, text_index
 from scaleshift.errors import ChunkError, DataError
 
 ONE_SAMPLE = "all"
@@ -53,15 +53,10 @@ def as_cells(X: Any, sample: Any = None, label: Any = None, marker: Any = None) 
     >>> cells["label"].values.tolist(), cells["label_code"].values.tolist()
     (['B', 'T'], [1, -1, 0])
     """
-    obs: pd.DataFrame | None = None
-    values, names = X, None
+    obs = X if isinstance(X, pd.DataFrame) else getattr(X, "obs", None)
     if isinstance(X, pd.DataFrame):
-        obs = X
-        values, names = _frame_values(X.drop(columns=_column_names(X, sample=sample, label=label)))
-    elif all(hasattr(X, part) for part in ("X", "obs", "var_names")):
-        obs, values, names = X.obs, X.X, X.var_names
-    elif isinstance(X, xr.DataArray):
-        values, names = X.data, X.indexes.get(X.dims[-1]) if X.dims else None
+        X = X.drop(columns=_column_names(X, sample=sample, label=label))
+    values, names = matrix(X)
     values = _floats(values)
     n_cells, n_markers = values.shape
     markers = _markers(names if marker is None else marker, n_markers)
@@ -87,51 +82,20 @@ def _column_names(frame: pd.DataFrame, **given: Any) -> list[str]:
     return list(names.values())
 
 
-def _frame_values(frame: pd.DataFrame) -> tuple[np.ndarray, pd.Index]:
-    """Numbers of a DataFrame; float64 only if a column is, so that integers do not widen the rest."""
-    for position, dtype in enumerate(frame.dtypes):
-        if not pd.api.types.is_numeric_dtype(dtype):
-            raise DataError(
-                f"column {frame.columns[position]!r} of X is {dtype}, expected numbers: "
-                "name it as sample= or label=, or drop it"
-            )
-    double = any(dtype in (np.float64, pd.Float64Dtype()) for dtype in frame.dtypes)
-    return frame.to_numpy(np.float64 if double else np.float32, na_value=np.nan), frame.columns
-
-
 def _floats(values: Any) -> Any:
-    """Two-dimensional float32 or float64, of the kind of array that came in."""
-    if hasattr(values, "toarray") or hasattr(getattr(values, "_meta", None), "toarray"):
-        raise DataError(f"X is sparse ({type(values).__name__}): make it dense first, with X.toarray()")
-    if isinstance(values, np.ma.MaskedArray):
-        raise DataError("X is a masked array: fill it first, with X.filled(numpy.nan)")
-    if not isinstance(values, da.Array) and not hasattr(values, "__cuda_array_interface__"):
-        values = np.asarray(values)
-    if values.ndim != 2:
-        raise DataError(
-            f"X has {values.ndim} dimensions, expected 2 (cells, markers); reshape one marker with X[:, None]"
-        )
-    if any(np.isnan(n) for n in values.shape):
+    """float32 or float64, of the kind of array that came in, with at least one cell."""
+    if np.isnan(values.shape[0]):
         raise ChunkError("X is a Dask array with unknown chunk sizes: call X.compute_chunk_sizes() first")
-    if not all(values.shape):
-        raise DataError(f"X has shape {values.shape}, expected at least one cell and one marker")
-    if values.dtype in (np.float32, np.float64):
-        return values
-    if values.dtype.kind in "iub" or values.dtype == np.float16:
-        return values.astype(np.float32)
-    raise DataError(f"X is {values.dtype}, expected numbers: convert it with X.astype('float32')")
+    if not values.shape[0]:
+        raise DataError(f"X has shape {values.shape}, expected at least one cell")
+    return values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
 
 
 def _markers(names: Any, n_markers: int) -> np.ndarray:
     markers = text_index(range(n_markers) if names is None else names)
     if len(markers) != n_markers:
         raise DataError(f"marker has {len(markers)} names, X has {n_markers} columns: give one name a column")
-    repeated = pd.Index(markers)[pd.Index(markers).duplicated()]
-    if len(repeated):
-        places = np.flatnonzero(markers == repeated[0]).tolist()
-        raise DataError(
-            f"{MARKER} {repeated[0]!r} names columns {places} of X: rename them, marker names must be unique"
-        )
+    marker_names(markers)
     return markers
 
 
@@ -145,8 +109,6 @@ def _codes(values: Any, what: str, n_cells: int, obs: pd.DataFrame | None) -> tu
         values = obs[_column_names(obs, **{what: values})[0]]
     if dask.is_dask_collection(values):
         raise DataError(f"{what} is lazy ({type(values).__name__}): give it as numpy or pandas, computed")
-    if hasattr(values, "__cuda_array_interface__"):
-        values = values.get()
     codes, categories = factorize(values, what)
     if len(codes) != n_cells:
         raise DataError(f"{what} has {len(codes)} values, X has {n_cells} cells: give one {what} a cell")

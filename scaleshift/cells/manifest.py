@@ -163,7 +163,8 @@ def array_of(group: zarr.Group, name: str, location: str) -> zarr.Array:
         raise SchemaError(f"{location}: {name} cannot be opened: {error}") from error
     if not isinstance(found, zarr.Array):
         raise SchemaError(
-            f"{location} has no array {name}: {_expected()}; if another tool has rewritten this study, {FOREIGN}"
+            f"{location} has no array {name}: {_expected()}; "
+            f"if another tool has rewritten this study, {FOREIGN}"
         )
     return found
 

@@ -41,7 +41,7 @@ def store_at(location: str, *, read_only: bool) -> Store:
 
 
 def read_rows(array: zarr.Array, location: str, chunk: int, first: int, stop: int) -> np.ndarray:
-    """Rows [first, stop) of an array, all of them in one chunk of `chunk` rows.
+    """RowRanges [first, stop) of an array, all of them in one chunk of `chunk` rows.
 
     Raises
     ------
@@ -61,14 +61,14 @@ def read_rows(array: zarr.Array, location: str, chunk: int, first: int, stop: in
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowRanges:
     """Ranges of a store's rows, laid end to end: range i starts at row `stored[i]`, shown as `shown[i]`."""
 
     stored: np.ndarray  # (n_ranges,)
     shown: np.ndarray  # (n_ranges + 1,), the last one the number of rows shown
 
     @classmethod
-    def of(cls, starts: np.ndarray, lengths: np.ndarray) -> Rows:
+    def of(cls, starts: np.ndarray, lengths: np.ndarray) -> RowRanges:
         """Ranges in the order of the store; empty ones dropped, adjacent ones merged."""
         starts, lengths = starts[lengths > 0], lengths[lengths > 0]
         new = np.ones(len(starts), bool)
@@ -100,13 +100,13 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class OpenedRows:
     """The rows of a study that are opened; `study` is its id, by which a rewritten store is told apart."""
 
     location: str
     study: str
     chunk: int  # rows
-    rows: Rows
+    rows: RowRanges
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,7 @@ class BlockReader:
     Each request must lie in one chunk of the store, as Dask's blocks do.
     """
 
-    source: Source
+    source: OpenedRows
     name: str
     stored: tuple[int, ...]  # shape in the store, rows that are committed
     dtype: np.dtype[Any]

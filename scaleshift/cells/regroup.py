@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from scaleshift.cells.schema import LABEL_CODE, SAMPLE, SAMPLE_CODE, X, check_code_range
+from scaleshift.kernels.reference import to_numpy
 
 
 class Stretch(NamedTuple):
@@ -134,5 +135,4 @@ def _each(function: Callable[..., Any], blocks: list[Any], *arguments: list[Any]
 
 def _take(block: Any, rows: Any) -> np.ndarray:
     """Rows of a block, on the host."""
-    taken = block[rows]
-    return taken.get() if hasattr(taken, "get") else np.asarray(taken)
+    return to_numpy(block[rows])

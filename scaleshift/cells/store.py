@@ -22,7 +22,7 @@ from scaleshift.cells.manifest import (
     refuse_unfinished,
     typed,
 )
-from scaleshift.cells.reader import BlockReader, CodeReader, Rows, Source
+from scaleshift.cells.reader import BlockReader, CodeReader, OpenedRows, RowRanges
 from scaleshift.cells.schema import LABEL, SAMPLE, UNLABELLED, X, cells_dataset
 from scaleshift.errors import DataError
 
@@ -41,8 +41,8 @@ def open_cells(
     samples : iterable of sample names, optional
         Open only these samples, in the store's order. Default: all.
     labels : iterable of labels, optional
-        Know only these labels, in the store's order: cells with another one count as unlabelled.
-        Default: all.
+        Know only these labels, in the store's order, or none: cells with another one count as
+        unlabelled. Default: all.
 
     Returns
     -------
@@ -74,8 +74,8 @@ def open_cells(
     chosen = _positions(manifest, SAMPLE, manifest.samples, samples)
     known = _positions(manifest, LABEL, manifest.labels, labels)
     starts, counts = np.array(manifest.offsets), np.array(manifest.counts)
-    rows = Rows.of(starts[chosen], counts[chosen])
-    source = Source(manifest.path, manifest.study, manifest.chunk, rows)
+    rows = RowRanges.of(starts[chosen], counts[chosen])
+    source = OpenedRows(manifest.path, manifest.study, manifest.chunk, rows)
     n, n_samples, n_labels = manifest.n_cells, len(manifest.samples), len(manifest.labels)
     dtype = array_of(group, X, manifest.path).dtype
     intensity = BlockReader(source, X, (n, len(manifest.markers)), dtype)
@@ -105,7 +105,7 @@ def _positions(
     if isinstance(wanted, str):
         raise DataError(f"{what}s={wanted!r} is one name: give a list, [{wanted!r}]")
     codes = encode(list(wanted), typed(names), f"{manifest.path}: {what}")
-    if codes.size == 0 or codes.min() < 0:
+    if (codes.size == 0 and what == SAMPLE) or (codes < 0).any():
         raise DataError(f"{what}s={wanted!r} names no {what} of {manifest.path}: leave it out to open all")
     return np.unique(codes)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import click
 
 import scaleshift
-from scaleshift.cli.demo import demo
-from scaleshift.cli.quantify import quantify
+from scaleshift.cli.demo import demo as demo_command
+from scaleshift.cli.quantify import quantify as quantify_command
 from scaleshift.errors import ScaleshiftError
 
 
@@ -20,6 +21,10 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except ScaleshiftError as error:
+            raise click.ClickException(str(error)) from error
+        except OSError as error:  # a full disk, a read-only folder; a closed pipe is click's own business
+            if error.errno == errno.EPIPE:
+                raise
             raise click.ClickException(str(error)) from error
 
 
@@ -36,5 +41,5 @@ def main() -> None:
     """
 
 
-main.add_command(demo)
-main.add_command(quantify)
+main.add_command(demo_command)
+main.add_command(quantify_command)

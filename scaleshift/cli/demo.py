@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from scaleshift.cli import options
-from scaleshift.cli import quantify as verb
+from scaleshift.cli.quantify import deliver, run
 from scaleshift.errors import DataError
 
 
@@ -31,7 +31,7 @@ def demo(output: Path, as_json: bool, quiet: bool) -> None:
     from scaleshift import datasets
 
     cells = datasets.load_demo()
-    output.mkdir(parents=True, exist_ok=True)
+    options.make_folder(output)
     store = output / "demo.zarr"
     _write(cells, store)
     names = cells["sample"].values.tolist()
@@ -39,8 +39,8 @@ def demo(output: Path, as_json: bool, quiet: bool) -> None:
     if not quiet:
         click.echo(f'scaleshift quantify {store} --source "{source}" --output {output}', err=True)
     with options.computing("local", quiet):
-        result = verb.run(store, source, None, random_state=0)
-    verb.deliver(result, output, as_json, quiet)
+        result = run(store, source, None, random_state=0)
+    deliver(result, output, as_json, quiet)
     if not quiet:
         click.echo(_beside_gates(result, cells), err=True)
 
@@ -54,6 +54,8 @@ def _write(cells: xr.Dataset, store: Path) -> None:
         write_cells(cells, store)
         return
     found = read_manifest(store)
+    if not found.n_cells:
+        raise DataError(f"{store} was not written to the end: delete it, and run the demo again")
     if found.n_cells != cells.sizes["cell"] or list(found.samples) != cells["sample"].values.tolist():
         raise DataError(f"{store} exists and is not the demo study: choose another --output")
 

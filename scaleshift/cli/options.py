@@ -24,7 +24,7 @@ scheduler = click.option(
     default="local",
     show_default=True,
     metavar="local|ADDRESS",
-    help="Where to compute: threads of this machine, or a Dask scheduler's address.",
+    help="Where to compute: threads of this machine, or a Dask scheduler (progress: see its dashboard).",
 )
 
 
@@ -37,6 +37,15 @@ def all_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return function
 
     return decorate
+
+
+def make_folder(output: Path | None) -> None:
+    """Make the --output folder before anything long runs."""
+    if output is not None:
+        try:
+            output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ScaleshiftError(f"--output {output}: {error.strerror}; choose another folder") from error
 
 
 @contextlib.contextmanager

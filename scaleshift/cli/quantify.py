@@ -63,6 +63,7 @@ def quantify(
     \b
     scaleshift quantify study.zarr --source "sample in (S01, S09)" --output results
     """
+    options.make_folder(output)
     settings = {"bandwidth": _number(bandwidth), "invalid": invalid, "random_state": seed}
     with options.computing(scheduler, quiet):
         result = run(store, source, target, n_features=n_features, **METHODS[method], **settings)
@@ -112,7 +113,6 @@ def deliver(result: xr.Dataset, output: Path | None, as_json: bool, quiet: bool)
         console.print(report.text(result))
     if output is None:
         return
-    output.mkdir(parents=True, exist_ok=True)
     report.table(result, output / "proportions.csv")
     report.plot(result, output / "proportions.png")
     if not quiet:
@@ -121,22 +121,22 @@ def deliver(result: xr.Dataset, output: Path | None, as_json: bool, quiet: bool)
 
 def to_json(result: xr.Dataset) -> dict[str, Any]:
     """The result for machines; NaN becomes null. Version 1 of the schema."""
-    by_label = [name for name, variable in result.data_vars.items() if "label" in variable.dims]
+    columns = {str(name): variable.values.tolist() for name, variable in result.data_vars.items()}
+    labels = result["label"].values.tolist()
+    by_label = [name for name in columns if "label" in result[name].dims]
     samples = []
-    for name in result["sample"].values:
-        one = result.sel(sample=name)
-        labels = [
-            {"label": _plain(label), **{str(k): _plain(one[k].sel(label=label)) for k in by_label}}
-            for label in one["label"].values
+    for i, sample in enumerate(result["sample"].values.tolist()):
+        rest = {name: _plain(values[i]) for name, values in columns.items() if name not in by_label}
+        shares = [
+            {"label": label, **{name: _plain(columns[name][i][j]) for name in by_label}}
+            for j, label in enumerate(labels)
         ]
-        rest = {str(k): _plain(v) for k, v in one.data_vars.items() if k not in by_label}
-        samples.append({"sample": _plain(name), **rest, "labels": labels})
+        samples.append({"sample": sample, **rest, "labels": shares})
     attributes = {str(k): _plain(v) for k, v in result.attrs.items()}
     return {"schema": "scaleshift.quantify/1", "attributes": attributes, "samples": samples}
 
 
 def _plain(value: Any) -> Any:
-    value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
@@ -36,18 +38,31 @@ def select(rows: Rows, counts: np.ndarray, criterion: str, seed: int) -> float:
     Raises
     ------
     DataError
-        If the criterion is unknown, or the labelled rows do not differ at all.
+        If there are no two labelled, finite rows, or they do not differ.
     """
-    if criterion not in CRITERIA:
-        raise DataError(f"criterion={criterion!r}: expected one of {', '.join(CRITERIA)}")
-    drawn = passes.sample(rows, allocation(counts), by="label", seed=seed)
+    drawn = passes.sample(rows.only("label"), allocation(counts), by="label", seed=seed)
     return best(drawn["x"].astype(np.float64), drawn["code"], criterion)
 
 
+def checked(bandwidth: Any) -> Any:
+    """A bandwidth as it was given; DataError unless it is "auto" or a positive number."""
+    if isinstance(bandwidth, str):
+        if bandwidth == "auto":
+            return bandwidth
+    elif isinstance(bandwidth, int | float | np.number) and 0 < bandwidth < np.inf:
+        return bandwidth
+    raise DataError(f"bandwidth={bandwidth!r}: expected 'auto' or a positive number, in the units of X")
+
+
 def allocation(counts: np.ndarray) -> np.ndarray:
-    """Rows of each class in the subsample: by class size, at least 2 where there are 2."""
-    share = np.rint(SUBSAMPLE * counts / max(counts.sum(), 1)).astype(np.int64)
-    return np.minimum(counts, np.maximum(share, 2))
+    """Rows of each class in the subsample: by class size, at least 2 where there are 2.
+
+    Of more than 1 000 classes the largest are taken, so that the subsample stays one.
+    """
+    largest = np.argsort(-counts, kind="stable")[: SUBSAMPLE // 2]
+    share = np.zeros(len(counts), np.int64)
+    share[largest] = np.maximum(np.rint(SUBSAMPLE * counts[largest] / max(counts.sum(), 1)), 2)
+    return np.minimum(counts, share)
 
 
 def best(x: np.ndarray, code: np.ndarray, criterion: str) -> float:
@@ -55,11 +70,13 @@ def best(x: np.ndarray, code: np.ndarray, criterion: str) -> float:
 
     One exponential at the widest bandwidth; the narrower ones are its squares.
     """
+    if len(x) < 2:
+        raise DataError(f"bandwidth='auto' needs 2 labelled, finite rows, found {len(x)}: pass a number")
     squared = pdist(x, "sqeuclidean")
-    median = float(np.sqrt(np.median(squared))) if squared.size else 0.0
+    median = float(np.sqrt(np.median(squared)))
     if not median > 0:
         raise DataError(
-            "bandwidth='auto' needs labelled rows that differ, and half of the pairs do not: pass a number"
+            "bandwidth='auto' needs labelled rows that differ, but half of the pairs are equal: pass a number"
         )
     ladder = [median * 2 ** (k / 2) for k in LADDER]
     present, group, sizes = np.unique(code, return_inverse=True, return_counts=True)

@@ -6,17 +6,16 @@ import json
 from typing import Any
 
 import numpy as np
-import threadpoolctl
 import xarray as xr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from scaleshift.blocks import noise
+from scaleshift.blocks import blas, noise
 from scaleshift.blocks.rows import Invalid, Rows, as_rows
 from scaleshift.errors import DataError
 from scaleshift.quantify import bandwidth, geometry, result
 from scaleshift.quantify.embedding import GroupState, embed_classes, embed_samples
-from scaleshift.quantify.features import FeatureMap, Source, feature_map
+from scaleshift.quantify.features import Source, feature_map
 from scaleshift.solve.simplex import simplex_least_squares
 
 CITATION = (
@@ -65,11 +64,17 @@ class DFM(BaseEstimator):
         Names of the samples that the source held.
     n_invalid_ : int
         Labelled rows left out with ``invalid="drop"``.
+    means_ : numpy.ndarray, shape (n_labels, width)
+        Class embeddings, up to the scale that `embedding_` knows.
+    embedding_ : Embedding
+        What the feature map learned.
+    seed_ : int
 
     Notes
     -----
-    Distances treat all markers alike: bring them to comparable scales first. Two passes over the source
-    (one where `bandwidth` is a number) and one over the targets, whatever their number.
+    Distances treat all markers alike: bring them to comparable scales first. One pass over the source,
+    one more for ``bandwidth="auto"`` and one more for the exact kernel; one over the targets, whatever
+    their number.
     Source: Dussap, Blanchard and Cherief-Abdellatif (2023).
 
     Examples
@@ -122,18 +127,21 @@ class DFM(BaseEstimator):
         DataError
             Without labels or labelled rows, with rows that are not finite (unless ``invalid="drop"``).
         """
+        features = feature_map(self.features)
+        bandwidth.checked(self.bandwidth)
+        if self.criterion not in bandwidth.CRITERIA:
+            known = ", ".join(bandwidth.CRITERIA)
+            raise DataError(f"criterion={self.criterion!r}: expected one of {known}")
         rows = as_rows(X, y, sample, invalid=self.invalid)
         if "label" not in rows.columns:
             raise DataError("the source has no labels: pass y, or a cells dataset with labels")
         counts = rows.counts("label")
         if not counts.any():
             raise DataError(f"none of the source's {rows.x.shape[0]} rows has a label")
-        features = feature_map(self.features)
         self.seed_ = noise.seed_of(self.random_state)
-        self.bandwidth_ = self._bandwidth(features, rows, counts)
-        own = features.random_state
-        seed = self.seed_ if own is None else noise.seed_of(own)
-        self.embedding_ = features.learn(Source(rows, counts, self.bandwidth_, seed))
+        source = Source(rows, counts, self.bandwidth, self.criterion, self.seed_)
+        self.embedding_ = features.learn(source)
+        self.bandwidth_ = self.embedding_.bandwidth
         state = embed_classes(rows, self.embedding_)
         self.labels_ = rows.categories("label")
         self.source_samples_ = rows.categories("sample").tolist()
@@ -147,7 +155,8 @@ class DFM(BaseEstimator):
         Parameters
         ----------
         X : array-like, shape (m, n_markers), or a cells dataset
-            The targets; labels are ignored. Markers are matched by name where both sides have names.
+            The targets. Markers are matched by name where both sides have names. Labels are not used; those
+            that the source does not have stay in the result as NaN, with a flag.
         sample : array-like, shape (m,), optional
             Which sample a row belongs to; without it an array is one sample named "all".
 
@@ -167,18 +176,6 @@ class DFM(BaseEstimator):
         state = embed_samples(rows, self.embedding_)
         return self._result(rows, state)
 
-    def _bandwidth(self, features: FeatureMap, rows: Rows, counts: np.ndarray) -> float:
-        given = self.bandwidth if isinstance(features.bandwidth, str) else features.bandwidth
-        if getattr(features, "frequencies", None) is not None:
-            return float("nan")  # given frequencies have a bandwidth of their own
-        if isinstance(given, str):
-            if given != "auto":
-                raise DataError(f"bandwidth={given!r}: expected 'auto' or a number")
-            return bandwidth.select(rows, counts, self.criterion, self.seed_)
-        if not given > 0:
-            raise DataError(f"bandwidth={given}: expected a positive number, in the units of X")
-        return float(given)
-
     def _set_geometry(self, state: GroupState) -> None:
         counts = state.counts
         present = counts > 0
@@ -191,7 +188,9 @@ class DFM(BaseEstimator):
         self.gram_ = np.full((len(counts), len(counts)), np.nan)
         self.gram_[np.ix_(present, present)] = gram
         several = counts[present] > 1  # one cell has no debiased norm
-        clean = geometry.debiased(gram[np.ix_(several, several)], counts[present][several])
+        clean = geometry.debiased(
+            gram[np.ix_(several, several)], counts[present][several], self.embedding_.self_product
+        )
         self.delta_min_, self.lambda_min_ = geometry.delta_min(clean), geometry.lambda_min(clean)
         self.delta_min_plain_, self.lambda_min_plain_ = geometry.delta_min(gram), geometry.lambda_min(gram)
 
@@ -203,7 +202,7 @@ class DFM(BaseEstimator):
         if filled.any():
             targets, gram = state.means[filled], self.gram_[np.ix_(present, present)]
             products = self.embedding_.products(self.means_[present], targets)
-            with threadpoolctl.threadpool_limits(1, "blas"):
+            with blas.one_thread():
                 hard = simplex_least_squares(gram, products)
                 alpha = simplex_least_squares(gram, products, soft=True) if self.soft else hard
             proportion[np.ix_(filled, present)] = alpha
@@ -230,11 +229,10 @@ class DFM(BaseEstimator):
                 "n_invalid": state.n_invalid.astype(np.int64),
                 "flag": self._flags(rows, state),
             }
-        parameters = {name: str(value) for name, value in self.get_params(deep=False).items()}
         attributes = {
             "method": ("soft" if self.soft else "hard") + " distribution feature matching",
             "citation": CITATION,
-            "parameters": json.dumps(parameters),
+            "parameters": json.dumps(self.get_params(), default=str),
             "seed": self.seed_,
             "bandwidth": self.bandwidth_,
             "delta_min": self.delta_min_,
@@ -262,4 +260,10 @@ class DFM(BaseEstimator):
         if "label" not in rows.columns:
             return self.labels_[:0]
         other = rows.categories("label")
-        return other[~np.isin(other, self.labels_)]
+        extra = other[~np.isin(other, self.labels_)]
+        if extra.size and other.dtype.kind != self.labels_.dtype.kind:
+            raise DataError(
+                f"labels of the targets are {other.dtype.name}, of the source {self.labels_.dtype.name}: "
+                "convert them to one type, or pass the targets without labels"
+            )
+        return extra

@@ -5,24 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 
-def debiased(gram: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def debiased(gram: np.ndarray, counts: np.ndarray, self_product: float = 1.0) -> np.ndarray:
     """Gram matrix without the pairs of a row with itself.
 
     Parameters
     ----------
     gram : numpy.ndarray, shape (n_labels, n_labels)
-        Inner products of class means of features of norm 1.
+        Inner products of class means.
     counts : numpy.ndarray, shape (n_labels,)
         Rows of each class, at least 2.
+    self_product : float, default 1
+        Squared norm of a row's features.
 
     Returns
     -------
     numpy.ndarray, shape (n_labels, n_labels)
-        G_ii becomes (n_i G_ii - 1) / (n_i - 1): the plain diagonal is too large by about 1 / n_i.
+        G_ii becomes (n_i G_ii - self_product) / (n_i - 1): the plain diagonal is too large by about 1 / n_i.
     """
     result = gram.copy()
     diagonal = np.einsum("ii->i", result)
-    diagonal[:] = (counts * diagonal - 1) / (counts - 1)
+    diagonal[:] = (counts * diagonal - self_product) / (counts - 1)
     return result
 
 

@@ -39,10 +39,15 @@ def test_minus_one_is_an_ordinary_label():
     assert codes.tolist() == [0, 1, 0]
 
 
-@pytest.mark.parametrize("mixed", [["a", 1], ["a", True], [1, "1"]])
-def test_strings_beside_numbers_are_refused(mixed):
-    with pytest.raises(DataError, match="mix strings"):
+@pytest.mark.parametrize("mixed", [["a", 1], ["a", True], [1, "1"], [True, 2, 1]])
+def test_labels_of_mixed_types_are_refused(mixed):
+    with pytest.raises(DataError, match=r"labels mix (str|bool) with"):
         labels.factorize(mixed)
+
+
+def test_natural_order_is_total_and_takes_any_text():
+    names = ["CD4²", "s01", "s1", "s" + "9" * 5_000, "s2", "", "10", "²", "٣"]
+    assert labels.order(names).tolist() == labels.order(names[::-1]).tolist()
 
 
 def test_an_unknown_label_is_named_with_the_closest_one():

@@ -6,13 +6,14 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+import threadpoolctl
 import zarr
 from dask.callbacks import Callback
 from dask.task_spec import Alias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scaleshift.blocks import passes, states
+from scaleshift.blocks import blas, passes, states
 from scaleshift.blocks.rows import Column, as_rows
 from scaleshift.errors import DataError
 
@@ -163,11 +164,9 @@ class Tasks(Callback):
         self.n = sum(not isinstance(node, Alias) for node in graph.values())
 
 
-@pytest.mark.parametrize("big", [False, True])
-def test_a_pass_over_100_stored_blocks_is_110_tasks_at_most(stored, big):
-    parameters = {"offset": np.zeros(200_000)[:1]} if not big else {}
+def test_a_pass_over_100_stored_blocks_is_110_tasks_at_most(stored):
     with Tasks() as seen:
-        passes.total(class_sums, stored, {"sum": (1, D), "count": (1,)}, n_groups=1, **parameters)
+        passes.total(class_sums, stored, {"sum": (1, D), "count": (1,)}, n_groups=1)
     assert 101 <= seen.n <= 110
 
 
@@ -181,6 +180,55 @@ def test_a_large_parameter_enters_the_graph_once(stored, computes):
 
 def shifted_sum(block, offset):
     return {"sum": block.x.sum() + offset[0]}
+
+
+@pytest.mark.parametrize("name", ["name", "dtype", "token", "x", "columns", "meta"])
+def test_a_kernel_may_call_its_parameters_as_it_likes(name):
+    for rows in (as_rows(X, Y), chunked()):
+        found = passes.total(echo, rows, {"sum": ()}, **{name: 5})["sum"]
+        assert found == 5 * (1 if rows.is_one_block else rows.x.numblocks[0])
+
+
+def echo(block, **parameters):
+    return {"sum": sum(parameters.values())}
+
+
+def test_large_keyed_states_are_folded_too(monkeypatch):
+    layout = {"sum": (D,), "start": ()}
+    plain = passes.total(sample_moments, chunked(100), layout, keyed="sample")
+    folds = []
+    fold = passes._fold
+    monkeypatch.setattr(passes, "FOLD_BYTES", 0)
+    monkeypatch.setattr(passes, "_fold", lambda *a: folds.append(1) or fold(*a))
+    folded = passes.total(sample_moments, chunked(100), layout, keyed="sample")
+    assert folds == [1]
+    assert all(np.array_equal(folded[name], plain[name]) for name in plain)
+
+
+def test_a_pass_adds_or_merges_not_both():
+    with pytest.raises(ValueError, match="a pass adds arrays of a layout"):
+        passes.total(echo, chunked(), {"sum": ()}, merge=np.add)
+    with pytest.raises(ValueError, match="a pass adds arrays of a layout"):
+        passes.total(echo, chunked(), None, merge=np.add, keyed="sample")
+
+
+def test_blas_gets_its_threads_back_whoever_ends_last():
+    controller = threadpoolctl.ThreadpoolController().select(user_api="blas")
+    with controller.limit(limits=2):
+        before = [library.num_threads for library in controller.lib_controllers]
+        first, second = blas.one_thread(), blas.one_thread()
+        first.__enter__()
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert all(library.num_threads == 1 for library in controller.lib_controllers)
+        second.__exit__(None, None, None)
+        assert [library.num_threads for library in controller.lib_controllers] == before
+
+
+def test_samples_of_different_streams_are_independent():
+    rows = as_rows(X)
+    drawn = [set(passes.sample(rows, 500, stream=stream)["row"]) for stream in ("a", "b")]
+    assert len(drawn[0] & drawn[1]) < 100
 
 
 def test_map_rows_is_one_task_a_block(stored):
@@ -247,6 +295,14 @@ def test_dropped_rows_count_nowhere(chunks):
     np.testing.assert_allclose(found["sum"], expected["sum"], rtol=1e-10)
     assert not set(passes.sample(rows, N)["row"]) & {3, 4_000, 5_000}
     assert np.isnan(passes.map_rows(row_numbers, rows).compute()[[3, 4_000, 5_000]]).all()
+
+
+def test_integer_results_of_dropped_rows_need_a_fill():
+    rows = chunked(700, x=with_holes(), invalid="drop")
+    with pytest.raises(TypeError, match="Cannot cast"):
+        passes.map_rows(row_numbers, rows, dtype=np.int64)
+    filled = passes.map_rows(row_numbers, rows, dtype=np.int64, fill=-1).compute()
+    assert np.flatnonzero(filled < 0).tolist() == [3, 4_000, 5_000]
 
 
 def test_map_rows_names_the_invalid_row_it_met():

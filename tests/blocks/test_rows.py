@@ -1,5 +1,6 @@
 """Whatever a user passes as X, y and sample becomes aligned blocks, or an error that says what to do."""
 
+import anndata
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import xarray as xr
 
 from scaleshift.blocks import passes
 from scaleshift.blocks.rows import as_rows
+from scaleshift.cells import as_cells
 from scaleshift.errors import ChunkError, DataError
 
 X = np.arange(40.0).reshape(20, 2)
@@ -81,18 +83,46 @@ def test_without_names_the_number_of_columns_must_match():
 @pytest.mark.parametrize(
     ("x", "message"),
     [
-        (X[:, 0], r"1 dimension.*reshape"),
+        (X[:, 0], r"1 dimension.*X\[:, None\]"),
         (X.astype(object), r"dtype object.*astype"),
         (X.astype(str), r"dtype <U"),
         (X[:, :0], "no columns"),
-        (pd.DataFrame({"m": [1.0], "donor": ["x"]}), "not numbers: donor"),
-        (pd.DataFrame(X, columns=["m", "m"]), "occur twice: m"),
+        (pd.DataFrame({"m": [1.0], "donor": ["x"]}), "column 'donor' of X is (object|str), expected numbers"),
+        (pd.DataFrame(X, columns=["m", "m"]), r"marker 'm' names columns \[0, 1\]"),
         (xr.Dataset({"Y": ("cell", np.ones(3))}), "no variable X"),
     ],
 )
 def test_what_cannot_be_rows_is_refused_by_name(x, message):
     with pytest.raises(DataError, match=message):
         as_rows(x)
+
+
+def test_a_row_without_a_sample_is_refused():
+    sample = ["s1"] * 10 + [None] + ["s2"] * 9
+    for x, names in (
+        (X, sample),
+        (da.from_array(X, chunks=(7, 2)), da.from_array(np.array(sample, object), 6)),
+    ):
+        with pytest.raises(DataError, match="row 10 has no sample"):
+            total(as_rows(x, sample=names))
+
+
+@pytest.mark.parametrize(("name", "code"), [("label", 2), ("label", -3), ("sample", 5), ("sample", -1)])
+def test_a_code_that_names_no_category_is_refused(name, code):
+    cells = as_cells(X, sample=Y, label=Y)
+    cells[f"{name}_code"][7] = code
+    with pytest.raises(DataError, match=f"row 7 has (the {name} code {code}|no sample)"):
+        total(as_rows(cells.chunk({"cell": 5})))
+
+
+def test_annotated_data_and_missing_values_of_pandas_come_in():
+    annotated = anndata.AnnData(X.astype("f4"), var=pd.DataFrame(index=["CD3", "CD19"]))
+    rows = as_rows(annotated)
+    assert rows.markers == ("CD3", "CD19")
+    assert total(rows)["sum"].tolist() == X.sum(axis=0).tolist()
+    frame = pd.DataFrame({"CD3": pd.array([1.0, None], dtype="Float64"), "CD19": [1, 2]})
+    with pytest.raises(DataError, match="CD3: 1; first rows 1"):
+        total(as_rows(frame))
 
 
 @pytest.mark.parametrize("y", [Y[:-1], da.from_array(Y[:-1], chunks=3)])

@@ -103,9 +103,9 @@ def test_nullable_columns_become_nan():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"X": X[:, 0]}, r"X has 1 dimensions, expected 2 .*X\[:, None\]"),
-        ({"X": X.astype(object)}, r"X is object, expected numbers.*astype"),
-        ({"X": X.astype(complex)}, "X is complex128"),
+        ({"X": X[:, 0]}, r"X has 1 dimension\(s\), expected 2 .*X\[:, None\]"),
+        ({"X": X.astype(object)}, r"X has dtype object, expected numbers.*astype"),
+        ({"X": X.astype(complex)}, "X has dtype complex128"),
         ({"X": scipy.sparse.csr_array(X)}, r"X is sparse \(csr_array\).*toarray"),
         ({"X": da.from_array(X, chunks=3).map_blocks(scipy.sparse.csr_array)}, "X is sparse"),
         ({"X": np.ma.masked_less(X, 3)}, "masked array.*filled"),
@@ -119,7 +119,7 @@ def test_nullable_columns_become_nan():
         ({"X": X, "sample": "patient"}, "sample='patient' is a name, but X has no columns"),
         ({"X": frame(), "sample": "patients"}, "names no column; did you mean 'patient'"),
         ({"X": annotated(), "label": "gates"}, "label='gates' names no column; did you mean 'gate'"),
-        ({"X": frame(), "sample": "patient"}, "column 'gate' of X is (object|str), expected numbers.*label="),
+        ({"X": frame(), "sample": "patient"}, "column 'gate' of X is (object|str), expected numbers.*label"),
         ({"X": X, "sample": ["a", "a", None, "a", None, "b"]}, r"missing for 2 cells \(first: row 2\)"),
     ],
 )

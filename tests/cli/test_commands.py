@@ -65,6 +65,23 @@ def test_a_label_of_the_targets_only_is_flagged(study):
     assert found["samples"][0]["flag"] == "not in the source: rare"
 
 
+def test_targets_without_any_label_are_the_main_job(tmp_path):
+    x = np.vstack([CENTRES[[0, 1] * 200], CENTRES[[0, 0, 0, 1] * 100]]) + RNG.standard_normal((800, 2))
+    cells = ss.as_cells(x, sample=["a"] * 400 + ["b"] * 400, label=["A", "B"] * 200 + [None] * 400)
+    ss.write_cells(cells, tmp_path / "s.zarr")
+    text = run("quantify", tmp_path / "s.zarr", "--source", "sample == a", "--json").stdout
+    assert abs(labels_of(json.loads(text))["A"] - 0.75) < 0.05
+    failed = run("quantify", tmp_path / "s.zarr", "--source", "sample == b", code=1)
+    assert "the source has no labels" in failed.output
+
+
+def test_an_output_that_cannot_be_made_is_told_before_anything_runs(study, tmp_path, monkeypatch):
+    monkeypatch.setattr("scaleshift.cli.quantify.run", lambda *a, **k: pytest.fail("it ran"))
+    (tmp_path / "file").touch()
+    found = run("quantify", study, "--source", "sample == S2", "--output", tmp_path / "file" / "out", code=1)
+    assert "choose another folder" in found.output
+
+
 def test_json_is_versioned_and_has_no_nan(study):
     text = run("quantify", study, "--source", "sample == S2", "--target", "sample == S10", "--json").stdout
     found = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
@@ -94,7 +111,7 @@ def test_hard_matching_has_no_unknown_share(study):
         (["--source", "sample = S2"], "sample = S2", 1),
         (["--source", "sample != S99"], "", 1),
         (["--source", "sample in (S2, S3, S10)"], "none is left to quantify", 2),
-        (["--source", "sample == S2", "--bandwidth", "wide"], "expected 'auto' or a number", 1),
+        (["--source", "sample == S2", "--bandwidth", "wide"], "expected 'auto' or a positive number", 1),
         (["--source", "sample == S2", "--method", "magic"], "magic", 2),
         (["--source", "sample == S2", "--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler answers", 1),
         ([], "--source", 2),

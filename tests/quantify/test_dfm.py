@@ -2,6 +2,7 @@
 
 import json
 
+import anndata
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 from synthetic import make
 
 import scaleshift as ss
+from scaleshift.quantify.bandwidth import allocation
 from scaleshift.quantify.features.fourier import gaussian_frequencies
 from scaleshift.quantify.result import VARIABLES
 
@@ -205,7 +207,7 @@ def test_the_result_describes_itself():
     assert set(result.data_vars) == set(VARIABLES)
     assert all(v.attrs["long_name"] and v.attrs["description"] for v in result.data_vars.values())
     assert result.attrs["seed"] == 0
-    assert json.loads(result.attrs["parameters"])["soft"] == "True"
+    assert json.loads(result.attrs["parameters"])["soft"] is True
     assert np.isnan(result["proportion_low"]).all()  # intervals are not computed yet
 
 
@@ -290,6 +292,58 @@ def test_a_label_of_the_target_only_is_flagged():
     assert np.isnan(result["proportion"].sel(label="new").item())
 
 
+def test_labels_of_another_type_in_the_targets_are_refused():
+    cells = ss.as_cells(T, label=np.where(TY == "c", 5, 0))
+    with pytest.raises(ss.DataError, match="labels of the targets are int64, of the source str"):
+        MODEL.predict(cells)
+
+
+def test_more_classes_than_the_subsample_has_rows_work():
+    y = np.arange(6_000) // 2
+    counts = np.bincount(y)
+    assert allocation(counts).sum() == 2_000
+    assert allocation(np.array([10**6, 1, 3, 0])).tolist() == [2_000, 1, 2, 0]
+
+
+class Reads:
+    """Array-like that counts how often a block of it is read."""
+
+    def __init__(self, array):
+        self.array, self.n = array, 0
+        self.shape, self.dtype, self.ndim = array.shape, array.dtype, array.ndim
+
+    def __getitem__(self, index):
+        self.n += 1
+        return self.array[index]
+
+
+@pytest.mark.parametrize(
+    ("settings", "passes"),
+    [
+        ({}, 2),
+        ({"bandwidth": 2.0}, 1),
+        ({"features": "gaussian"}, 3),
+        ({"features": "gaussian", "bandwidth": 2.0}, 2),
+    ],
+)
+def test_passes_over_the_data_are_as_few_as_promised(settings, passes):
+    source, target = Reads(X), Reads(T)
+    lazy = [
+        da.from_array(r, chunks=(1_000, 3), asarray=False, meta=X[:0], name=False) for r in (source, target)
+    ]
+    model = ss.DFM(random_state=0, **settings).fit(lazy[0], Y)
+    assert source.n == 3 * passes
+    model.predict(lazy[1], sample=np.arange(len(T)) % 7)
+    assert target.n == 4
+
+
+def test_cells_of_annotated_data_are_quantified():
+    annotated = anndata.AnnData(X, obs=pd.DataFrame({"gate": Y}, index=[str(i) for i in range(len(X))]))
+    direct = ss.DFM(random_state=0).fit(annotated, annotated.obs["gate"])
+    through = ss.DFM(random_state=0).fit(ss.as_cells(annotated, label="gate"))
+    assert np.array_equal(direct.gram_, through.gram_)
+
+
 def test_markers_are_matched_by_name():
     frame = pd.DataFrame(X, columns=["CD3", "CD4", "CD19"])
     model = ss.DFM(random_state=0).fit(frame, Y)
@@ -322,9 +376,14 @@ def test_an_outlier_far_beyond_all_others_is_one_cell_and_no_more():
         ({}, None, "has no labels"),
         ({}, np.full(len(X), np.nan), "none of the source's 3000 rows has a label"),
         ({"features": "furrier"}, Y, "'furrier': expected a feature map or one of fourier, gaussian"),
-        ({"bandwidth": "automatic"}, Y, "'automatic': expected 'auto' or a number"),
+        ({"bandwidth": "automatic"}, Y, "'automatic': expected 'auto' or a positive number"),
         ({"bandwidth": 0.0}, Y, "positive number"),
-        ({"criterion": "max"}, Y, "'max': expected one of delta_min, lambda_min"),
+        ({"bandwidth": None}, Y, "bandwidth=None: expected 'auto'"),
+        ({"bandwidth": np.inf}, Y, "bandwidth=inf: expected 'auto'"),
+        ({"features": ss.FourierFeatures(bandwidth="median")}, Y, "bandwidth='median': expected 'auto'"),
+        ({"features": ["fourier"]}, Y, "expected a feature map or one of"),
+        ({}, ["a"] + [None] * (len(X) - 1), "needs 2 labelled, finite rows, found 1"),
+        ({"criterion": "max", "bandwidth": 1.0}, Y, "'max': expected one of delta_min, lambda_min"),
         ({"features": ss.FourierFeatures(101)}, Y, "n_features=101: expected an even number"),
         ({"features": ss.FourierFeatures(kernel="box")}, Y, "kernel='box'"),
         ({"features": ss.FourierFeatures(sampler="dice")}, Y, "sampler='dice'"),

@@ -18,6 +18,6 @@ def feature_map(features: Any) -> FeatureMap:
     """A map given by name, or the map object itself."""
     if isinstance(features, FeatureMap):
         return features
-    if features not in MAPS:
+    if not isinstance(features, str) or features not in MAPS:
         raise DataError(f"features={features!r}: expected a feature map or one of {', '.join(MAPS)}")
     return MAPS[features]()

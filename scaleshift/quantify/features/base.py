@@ -14,17 +14,31 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from scaleshift.blocks import noise
 from scaleshift.blocks.rows import Rows
+from scaleshift.quantify import bandwidth
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a map may learn from: the labelled rows, and what has been decided already."""
+    """What a map may learn from: the labelled rows, and the quantifier's own choices."""
 
     rows: Rows
     counts: np.ndarray  # (n_labels,) labelled rows of each class
-    bandwidth: float
+    bandwidth: float | str  # a number, or "auto"
+    criterion: str
     seed: int
+
+    def resolve_bandwidth(self, own: float | str) -> float:
+        """The map's own bandwidth where it is a number, else the quantifier's; "auto" costs one pass."""
+        given = self.bandwidth if bandwidth.checked(own) == "auto" else own
+        if bandwidth.checked(given) == "auto":
+            return bandwidth.select(self.rows, self.counts, self.criterion, self.seed)
+        return float(given)
+
+    def seed_of(self, random_state: Any) -> int:
+        """Seed of the map's own random state, else the quantifier's."""
+        return self.seed if random_state is None else noise.seed_of(random_state)
 
 
 class Embedding(ABC):
@@ -32,6 +46,12 @@ class Embedding(ABC):
 
     #: ``sums(x, groups, n_groups, **parameters) -> (n_groups, width)``, run on workers.
     sums: Callable[..., np.ndarray]
+
+    #: Width of the kernel in the units of the rows; NaN where there is none.
+    bandwidth: float
+
+    #: k(x, x), the same for every row: what debiasing takes off the diagonal of the Gram matrix.
+    self_product = 1.0
 
     @property
     @abstractmethod
@@ -58,9 +78,6 @@ class Embedding(ABC):
 
 class FeatureMap(BaseEstimator, ABC):
     """Settings of a map; `learn` gives the embedding."""
-
-    bandwidth: Any
-    random_state: Any
 
     @abstractmethod
     def learn(self, source: Source) -> Embedding:

@@ -29,8 +29,8 @@ class FourierFeatures(FeatureMap):
     bandwidth : "auto" or float, default "auto"
         In the units of X. "auto" is chosen from the source; see `scaleshift.quantify.bandwidth`.
     sampler : {"sobol", "iid"}, default "sobol"
-        How frequencies are drawn. "sobol" is a scrambled Sobol sequence, whitened: never worse than
-        "iid" and up to 45 times less kernel error. "iid" has the textbook error of 1 / sqrt(D).
+        How frequencies are drawn. "sobol" is a scrambled Sobol sequence, whitened; it has less kernel
+        error than "iid", which has the textbook one of 1 / sqrt(D).
     frequencies : array-like, shape (D / 2, n_markers), optional
         Radians per unit of X, in place of drawn ones.
     random_state : None, int or numpy.random.Generator
@@ -74,21 +74,23 @@ class FourierFeatures(FeatureMap):
                 raise DataError(
                     f"frequencies have shape {given.shape}: expected (n, {d}), one column a marker"
                 )
-            return FourierEmbedding(single_precision(given))
+            return FourierEmbedding(single_precision(given), bandwidth=float("nan"))
         if self.n_features < 2 or self.n_features % 2:
             raise DataError(
                 f"n_features={self.n_features}: expected an even number, cos and sin of each frequency"
             )
-        rng = noise.generator(source.seed, "frequencies")
+        width = source.resolve_bandwidth(self.bandwidth)
+        rng = noise.generator(source.seed_of(self.random_state), "frequencies")
         drawn = gaussian_frequencies(self.n_features // 2, d, self.sampler, rng)
-        return FourierEmbedding(single_precision(drawn / source.bandwidth))
+        return FourierEmbedding(single_precision(drawn / width), width)
 
 
 @dataclass(frozen=True)
 class FourierEmbedding(Embedding):
-    """Frequencies, (D / 2, n_markers), in radians per unit."""
+    """Frequencies of a Gaussian kernel; of a kernel of one's own where they were given."""
 
-    frequencies: np.ndarray
+    frequencies: np.ndarray  # (D / 2, n_markers), radians per unit
+    bandwidth: float  # NaN where the frequencies were given
     sums = staticmethod(dispatch.fourier_sums)
 
     @property

@@ -35,8 +35,6 @@ class GaussianKernel(FeatureMap):
     GaussianKernel(bandwidth=2.0)
     """
 
-    random_state = None
-
     def __init__(self, bandwidth: Any = "auto"):
         self.bandwidth = bandwidth
 
@@ -48,8 +46,9 @@ class GaussianKernel(FeatureMap):
                 f"the exact kernel keeps the labelled source rows, and there are {n}: "
                 f"at most {MAX_ROWS}; use features='fourier'"
             )
-        kept = passes.sample(source.rows, source.counts, by="label", seed=source.seed)
-        return GaussianEmbedding(kept["x"], kept["code"], len(source.counts), source.bandwidth)
+        width = source.resolve_bandwidth(self.bandwidth)
+        kept = passes.sample(source.rows.only("label"), source.counts, by="label", seed=source.seed)
+        return GaussianEmbedding(kept["x"], kept["code"], len(source.counts), width)
 
 
 @dataclass(frozen=True)

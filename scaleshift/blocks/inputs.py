@@ -1,0 +1,89 @@
+"""What kinds of arrays may come in as X?  Whatever becomes a two-dimensional array of numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from scaleshift.errors import DataError
+
+
+def matrix(X: Any) -> tuple[Any, tuple[str, ...] | None]:
+    """The array of X, rows x markers, and its marker names where it has them.
+
+    Parameters
+    ----------
+    X : array-like, shape (n, n_markers)
+        numpy, Dask and CuPy arrays stay as they are; pandas.DataFrame, xarray.DataArray and AnnData give
+        their array and names; anything else goes through `numpy.asarray`.
+
+    Returns
+    -------
+    array : numpy, Dask or CuPy array
+        Of bools, integers or floats.
+    names : tuple of str or None
+        None too where columns are merely numbered.
+
+    Raises
+    ------
+    DataError
+        If X is not two-dimensional numbers, is sparse or masked, or names a marker twice.
+
+    Examples
+    --------
+    >>> array, names = matrix(pd.DataFrame({"CD3": [1.0], "CD19": [2.0]}))
+    >>> array.tolist(), names
+    ([[1.0, 2.0]], ('CD3', 'CD19'))
+    """
+    names: Any = None
+    if all(hasattr(X, part) for part in ("X", "obs", "var_names")):  # AnnData
+        names, X = X.var_names, X.X
+    elif isinstance(X, xr.DataArray):
+        names, X = X.indexes.get(X.dims[-1]) if X.dims else None, X.data
+    elif isinstance(X, pd.DataFrame):
+        names, X = X.columns, _frame(X)
+    elif hasattr(X, "to_dask_array"):
+        raise DataError("X is a Dask data frame: pass X.to_dask_array(), which keeps its partitions")
+    if not hasattr(X, "dtype"):
+        X = np.asarray(X)
+    if hasattr(X, "toarray") or hasattr(getattr(X, "_meta", None), "toarray"):
+        raise DataError(f"X is sparse ({type(X).__name__}): make it dense first, with X.toarray()")
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataError("X is a masked array: fill it first, with X.filled(numpy.nan)")
+    if X.ndim != 2:
+        raise DataError(
+            f"X has {X.ndim} dimension(s), expected 2 (rows, markers); reshape one marker with X[:, None]"
+        )
+    if X.dtype.kind not in "biuf":
+        raise DataError(f"X has dtype {X.dtype}, expected numbers: convert it with X.astype('float32')")
+    if X.shape[1] == 0:
+        raise DataError("X has no columns: expected one a marker")
+    return X, marker_names(names)
+
+
+def marker_names(names: Any) -> tuple[str, ...] | None:
+    """Names as a tuple of str; None for None and for numbers, which pandas gives unnamed columns."""
+    if names is None or not all(isinstance(name, str) for name in names):
+        return None
+    markers = tuple(str(name) for name in names)
+    repeated = pd.Index(markers)[pd.Index(markers).duplicated()]
+    if len(repeated):
+        places = [i for i, name in enumerate(markers) if name == repeated[0]]
+        raise DataError(
+            f"marker {repeated[0]!r} names columns {places} of X: rename them, names must be unique"
+        )
+    return markers
+
+
+def _frame(frame: pd.DataFrame) -> np.ndarray:
+    """Numbers of a data frame; float64 only if a column is, so that integers do not widen the rest."""
+    for name, dtype in frame.dtypes.items():
+        if not pd.api.types.is_numeric_dtype(dtype):
+            raise DataError(
+                f"column {name!r} of X is {dtype}, expected numbers: pass it as sample or label, or drop it"
+            )
+    double = any(dtype in (np.float64, pd.Float64Dtype()) for dtype in frame.dtypes)
+    return frame.to_numpy(np.float64 if double else np.float32, na_value=np.nan)
