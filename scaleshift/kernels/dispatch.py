@@ -5,6 +5,7 @@ Nothing is imported before a block needs it: neither numba nor a GPU package.
 
 import importlib
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -53,26 +54,10 @@ def implementation(kernel: str, x: Array) -> Callable[..., np.ndarray]:
     return getattr(importlib.import_module(KERNELS[kernel].get(name, _REFERENCE)), kernel)
 
 
-def fourier_sums(x: Array, groups: Array, n_groups: int, frequencies: Array) -> np.ndarray:
-    """Sum cosines and sines of the projected rows, by group; see `reference.fourier_sums`.
+def fourier_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
+    """Sum cosines and sines of the projected rows, by group: see `reference.fourier_sums`.
 
     On the CPU in float32, with the frequencies rounded by `reference.single_precision`.
-
-    Parameters
-    ----------
-    x : (n, d) array
-        Rows; numpy or CuPy.
-    groups : (n,) integer array
-        Code of each row's group; rows with negative codes are skipped.
-    n_groups : int
-        Number of groups.
-    frequencies : (F, d) array
-        In radians a unit of `x`.
-
-    Returns
-    -------
-    (n_groups, 2 F) numpy.ndarray of float64
-        The sums of cos(W x), then of sin(W x).
 
     Examples
     --------
@@ -80,40 +65,11 @@ def fourier_sums(x: Array, groups: Array, n_groups: int, frequencies: Array) -> 
     array([[1., 0.],
            [2., 0.]])
     """
-    return implementation("fourier_sums", x)(x, groups, n_groups, frequencies)
+    return implementation("fourier_sums", x)(x, *arguments, **named)
 
 
-def gaussian_sums(
-    x: Array,
-    groups: Array,
-    n_groups: int,
-    points: Array,
-    point_groups: Array,
-    n_point_groups: int,
-    bandwidth: float,
-) -> np.ndarray:
-    """Sum the mean Gaussian kernel between rows and classes of points; see `reference.gaussian_sums`.
-
-    Parameters
-    ----------
-    x : (n, d) array
-        Rows; numpy or CuPy.
-    groups : (n,) integer array
-        Code of each row's group; rows with negative codes are skipped.
-    n_groups : int
-        Number of groups of rows.
-    points : (m, d) array
-        The points to compare with.
-    point_groups : (m,) integer array
-        Code of each point's class; points with negative codes are skipped.
-    n_point_groups : int
-        Number of classes of points.
-    bandwidth : float
-        Standard deviation of the kernel, in units of `x`.
-
-    Returns
-    -------
-    (n_groups, n_point_groups) numpy.ndarray of float64
+def gaussian_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
+    """Sum the mean Gaussian kernel between rows and classes of points: see `reference.gaussian_sums`.
 
     Examples
     --------
@@ -121,6 +77,4 @@ def gaussian_sums(
     >>> gaussian_sums(x, group, 1, points=x[:1], point_groups=group[:1], n_point_groups=1, bandwidth=2.0)
     array([[3.]])
     """
-    return implementation("gaussian_sums", x)(
-        x, groups, n_groups, points, point_groups, n_point_groups, bandwidth
-    )
+    return implementation("gaussian_sums", x)(x, *arguments, **named)

@@ -12,7 +12,7 @@ and each class gets one unproven entry in all; later ones are refused. Unproven 
 and between two of them the exact objective falls with every entry, so no point returns. Of the points
 visited the one with the least violated optimality conditions is the answer.
 
-The core (`_solve` and below) is array code on float64 that numba can compile.
+The core (`_solve` and below) is plain array code on float64, without Python objects.
 """
 
 from __future__ import annotations

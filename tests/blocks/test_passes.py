@@ -1,5 +1,6 @@
 """The engine's contract: any chunking, one compute, one task a block, no kernel call before it."""
 
+import timeit
 from functools import partial
 
 import dask
@@ -254,6 +255,12 @@ def test_building_a_graph_never_calls_a_kernel():
 def test_one_block_in_memory_is_a_plain_call(computes):
     totals(as_rows(X, Y))
     assert computes == []
+
+
+def test_one_block_in_memory_costs_less_than_a_tenth_of_a_millisecond():
+    rows = as_rows(X[:50], Y[:50])
+    seconds = timeit.repeat(lambda: passes.total(echo, rows, {"sum": ()}), number=10, repeat=50)
+    assert min(seconds) / 10 < 1e-4
 
 
 def test_large_input_in_memory_is_cut_into_blocks():
