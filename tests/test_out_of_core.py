@@ -1,4 +1,4 @@
-"""A store far larger than what a pass may hold: memory and cost, as benchmarks/out_of_core.py measures them."""
+"""A store larger than what a pass may hold: memory and cost, as benchmarks/out_of_core.py measures them."""
 
 import json
 import os

@@ -49,7 +49,8 @@ def matrix(X: Any) -> tuple[Any, tuple[str, ...] | None]:
         raise DataError("X is a Dask data frame: pass X.to_dask_array(), which keeps its partitions")
     if not hasattr(X, "dtype"):
         X = np.asarray(X)
-    if hasattr(X, "toarray") or hasattr(getattr(X, "_meta", None), "toarray"):
+    blocks = getattr(X, "_meta", X)  # of a Dask array
+    if hasattr(blocks, "toarray") and not isinstance(blocks, np.ndarray):  # views of AnnData have it too
         raise DataError(f"X is sparse ({type(X).__name__}): make it dense first, with X.toarray()")
     if isinstance(X, np.ma.MaskedArray):
         raise DataError("X is a masked array: fill it first, with X.filled(numpy.nan)")
@@ -62,6 +63,26 @@ def matrix(X: Any) -> tuple[Any, tuple[str, ...] | None]:
     if X.shape[1] == 0:
         raise DataError("X has no columns: expected one a marker")
     return X, marker_names(names)
+
+
+def check_same_rows(X: Any, values: Any, what: str) -> None:
+    """Raise DataError where pandas names the rows of both, and names them differently.
+
+    Taking them by position would silently give cells the labels of others.
+
+    Examples
+    --------
+    >>> check_same_rows(pd.DataFrame([[1.0], [2.0]]), pd.Series(["a", "b"]), "label")
+    """
+    rows = X.index if isinstance(X, pd.DataFrame) else getattr(X, "obs_names", None)
+    if rows is None or not isinstance(values, pd.Series) or len(rows) != len(values):
+        return
+    unnamed = isinstance(values.index, pd.RangeIndex) and not pd.api.types.is_integer_dtype(rows)
+    if not unnamed and not rows.equals(values.index):
+        raise DataError(
+            f"X and {what} have rows of different names or order: bring them to the same with "
+            f"{what}.loc[X.index], or pass {what}.to_numpy() if their positions agree"
+        )
 
 
 def marker_names(names: Any) -> tuple[str, ...] | None:

@@ -52,7 +52,9 @@ def order(values: Any, what: str = "label") -> np.ndarray:
     >>> order(["B10", "B2", None]).tolist()
     ['B2', 'B10']
     """
-    distinct = pd.unique(pd.Series(_as_array(values)).dropna())
+    values = _as_array(values)
+    _refuse_dates(values, what)
+    distinct = pd.unique(pd.Series(values).dropna())
     items = [v.item() if isinstance(v, np.generic) else v for v in distinct]
     kinds = {str if isinstance(v, str) else type(v) for v in items}
     for kind in (str, bool):
@@ -125,8 +127,11 @@ def factorize(values: Any, what: str = "label") -> tuple[np.ndarray, np.ndarray]
     """
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, pd.CategoricalDtype):
+        _refuse_dates(dtype.categories, what)
         categorical = getattr(values, "array", values)
         return np.asarray(categorical.codes, CODE), _plain(dtype.categories)
+    if isinstance(values, str):
+        raise DataError(f"{what}={values!r} is one name: pass one a row; only as_cells takes column names")
     values = _as_array(values)
     if values.ndim != 1:
         raise DataError(f"{what}s have {values.ndim} dimensions: expected one value a row")
@@ -137,11 +142,22 @@ def factorize(values: Any, what: str = "label") -> tuple[np.ndarray, np.ndarray]
 def suggestion(name: object, known: Iterable[object]) -> str:
     """Text to end an error with: the closest known name, else the first few names."""
     texts = [str(k) for k in known]
-    close = difflib.get_close_matches(str(name), texts, n=1)
+    # CD3 is no misspelt CD8: a suggestion has the same numbers, or it misleads.
+    alike = {t.casefold(): t for t in texts if _numbers(t) == _numbers(str(name))}
+    close = difflib.get_close_matches(str(name).casefold(), alike, n=1)
     if close:
-        return f"; did you mean {close[0]!r}?"
+        return f"; did you mean {alike[close[0]]!r}?"
     shown = ", ".join(texts[:8]) + (", ..." if len(texts) > 8 else "")
     return f"; known: {shown}" if texts else ""
+
+
+def _refuse_dates(values: Any, what: str) -> None:
+    if values.dtype.kind in "mM":  # would silently become integers
+        raise DataError(f"{what}s are dates or times ({values.dtype}): convert them with .astype(str)")
+
+
+def _numbers(text: str) -> list[str]:
+    return re.findall(r"[0-9]+", text)
 
 
 def _as_array(values: Any) -> np.ndarray:

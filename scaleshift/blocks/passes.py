@@ -224,12 +224,17 @@ def _refuse_invalid(rows: Rows, by_column: np.ndarray) -> None:
     if rows.invalid == "drop" or not by_column.any():
         return
     merge = functools.partial(states.merge_first, 5)
-    first = states.listed(_reduce(states.first_invalid_leaf, merge, rows, {"n": 5}))
+    rows = rows.only(*({"sample"} & {*rows.columns, *rows.unread}))
+    first = _reduce(states.first_invalid_leaf, merge, rows, {"n": 5})
+    if "sample" in rows.columns and len(rows.categories("sample")) > 1:
+        listed = ", ".join(f"{row} (sample {rows.categories('sample')[code]})" for row, code in first)
+    else:
+        listed = states.listed(first[:, 0])
     names = rows.markers or [f"column {i}" for i in range(len(by_column))]
     counts = ", ".join(f"{name}: {int(c)}" for name, c in zip(names, by_column, strict=True) if c)
     raise DataError(
-        f"NaN or infinite values by column: {counts}; first rows {first}. "
-        "Mend them, or pass invalid='drop' to leave these rows out and count them"
+        f"NaN or infinite values by column: {counts}; first rows {listed}. "
+        "Mend them, or leave these rows out and count them with invalid='drop' (--invalid drop)"
     )
 
 

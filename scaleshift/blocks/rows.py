@@ -7,7 +7,7 @@ chunks, matches columns by name and finds rows that are not finite (contract "Ro
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import dask.array as da
@@ -15,7 +15,7 @@ import numpy as np
 import xarray as xr
 
 from scaleshift.blocks import labels, passes
-from scaleshift.blocks.inputs import matrix
+from scaleshift.blocks.inputs import check_same_rows, matrix
 from scaleshift.errors import ChunkError, DataError
 from scaleshift.kernels.reference import to_numpy
 
@@ -76,6 +76,7 @@ class Rows:
     invalid: Invalid = "raise"
     take: np.ndarray | None = None
     in_memory: bool = True
+    unread: dict[str, Column] = field(default_factory=dict)  # columns that a pass does not need
 
     @property
     def is_one_block(self) -> bool:
@@ -131,15 +132,21 @@ class Rows:
 
     def only(self, *names: str) -> Rows:
         """The same rows with these columns: what a pass does not need is not read."""
-        return replace(self, columns={name: self.columns[name] for name in names})
+        every = {**self.columns, **self.unread}
+        columns = {name: every.pop(name) for name in names}
+        return replace(self, columns=columns, unread=every)
 
     def as_dask(self) -> Rows:
         """The same rows with Dask arrays, one block at least."""
         if isinstance(self.x, da.Array):
             return self
         chunks = (len(self.x),)
-        columns = {name: replace(c, values=_to_dask(c.values, (chunks,))) for name, c in self.columns.items()}
-        return replace(self, x=_to_dask(self.x, (chunks, (self.x.shape[1],))), columns=columns)
+        columns, unread = (
+            {name: replace(c, values=_to_dask(c.values, (chunks,))) for name, c in group.items()}
+            for group in (self.columns, self.unread)
+        )
+        x = _to_dask(self.x, (chunks, (self.x.shape[1],)))
+        return replace(self, x=x, columns=columns, unread=unread)
 
 
 def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "raise") -> Rows:
@@ -182,10 +189,12 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
     if isinstance(X, xr.Dataset):
         columns, given = _dataset_columns(X, given)
         X = X["X"]
+    table = X
     x, markers = matrix(X)
     x = _known_chunks(x)
     for name, values_ in given.items():
         if values_ is not None:
+            check_same_rows(table, values_, name)
             columns[name] = _column(values_, name)
     in_memory = not isinstance(x, da.Array)
     if in_memory and any(isinstance(c.values, da.Array) for c in columns.values()):

@@ -144,7 +144,7 @@ def row_leaf(
 ) -> np.ndarray:
     """The kernel's result for every row, as a column or a matrix; `fill`, or an error, for invalid rows."""
     if fill is None and not block.valid.all():
-        rows = listed(first_invalid_leaf(block, 5))
+        rows = listed(first_invalid_leaf(block, 5)[:, 0])
         raise DataError(f"NaN or infinite values in rows {rows}: pass invalid='drop' to pass over them")
     result = np.array(kernel(block, **parameters), dtype)
     if fill is not None:
@@ -153,8 +153,10 @@ def row_leaf(
 
 
 def first_invalid_leaf(block: Block, n: int) -> np.ndarray:
-    """Absolute numbers of the first rows of a block that are not finite."""
-    return block.start + np.flatnonzero(~block.valid)[:n]
+    """Absolute number and sample code, if any, of the first rows that are not finite: (at most n, 2)."""
+    rows = np.flatnonzero(~block.valid)[:n]
+    sample = block.columns.get("sample", np.full(len(block.valid), -1))
+    return np.column_stack([block.start + rows, sample[rows]])
 
 
 def merge_first(n: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:

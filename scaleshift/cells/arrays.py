@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import dask
+import dask.array as da
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from scaleshift.blocks.inputs import marker_names, matrix
-from scaleshift.blocks.labels import CODE, factorize, suggestion
+from scaleshift.blocks import passes
+from scaleshift.blocks.inputs import check_same_rows, marker_names, matrix
+from scaleshift.blocks.labels import CODE, encode, factorize, order, suggestion
+from scaleshift.blocks.rows import Column
 from scaleshift.cells.schema import LABEL, SAMPLE, UNLABELLED, cells_dataset, text_index
-from scaleshift.errors import ChunkError, DataError
+from scaleshift.errors import DataError
 
 ONE_SAMPLE = "all"
 
@@ -44,8 +46,6 @@ def as_cells(X: Any, sample: Any = None, label: Any = None, marker: Any = None) 
     DataError
         If X is not two-dimensional numbers, lengths do not match, a marker stands twice, a name is
         not known, or a sample is missing.
-    ChunkError
-        If X is a Dask array whose chunk sizes are unknown.
 
     Examples
     --------
@@ -54,6 +54,8 @@ def as_cells(X: Any, sample: Any = None, label: Any = None, marker: Any = None) 
     (['B', 'T'], [1, -1, 0])
     """
     obs = X if isinstance(X, pd.DataFrame) else getattr(X, "obs", None)
+    check_same_rows(X, sample, SAMPLE)
+    check_same_rows(X, label, LABEL)
     if isinstance(X, pd.DataFrame):
         X = X.drop(columns=_column_names(X, sample=sample, label=label))
     values, names = matrix(X)
@@ -64,7 +66,8 @@ def as_cells(X: Any, sample: Any = None, label: Any = None, marker: Any = None) 
     label_code, labels = _codes(label, LABEL, n_cells, obs)
     if sample is None:
         sample_code, samples = np.zeros(n_cells, CODE), np.array([ONE_SAMPLE])
-    missing = np.flatnonzero(sample_code < 0)
+    # Lazy ones are checked when they are read.
+    missing = np.flatnonzero(sample_code < 0) if isinstance(sample_code, np.ndarray) else np.array([])
     if missing.size:
         raise DataError(
             f"sample is missing for {missing.size} cells (first: row {missing[0]}): "
@@ -85,7 +88,7 @@ def _column_names(frame: pd.DataFrame, **given: Any) -> list[str]:
 def _floats(values: Any) -> Any:
     """float32 or float64, of the kind of array that came in, with at least one cell."""
     if np.isnan(values.shape[0]):
-        raise ChunkError("X is a Dask array with unknown chunk sizes: call X.compute_chunk_sizes() first")
+        values = values.copy().compute_chunk_sizes()  # one counting pass
     if not values.shape[0]:
         raise DataError(f"X has shape {values.shape}, expected at least one cell")
     return values if values.dtype in (np.float32, np.float64) else values.astype(np.float32)
@@ -99,7 +102,7 @@ def _markers(names: Any, n_markers: int) -> np.ndarray:
     return markers
 
 
-def _codes(values: Any, what: str, n_cells: int, obs: pd.DataFrame | None) -> tuple[np.ndarray, np.ndarray]:
+def _codes(values: Any, what: str, n_cells: int, obs: pd.DataFrame | None) -> tuple[Any, np.ndarray]:
     """Codes and categories of one column, given as values or as the name of a column of `obs`."""
     if values is None:
         return np.full(n_cells, UNLABELLED, CODE), text_index([])
@@ -107,9 +110,18 @@ def _codes(values: Any, what: str, n_cells: int, obs: pd.DataFrame | None) -> tu
         if obs is None:
             raise DataError(f"{what}={values!r} is a name, but X has no columns: give one {what} a cell")
         values = obs[_column_names(obs, **{what: values})[0]]
-    if dask.is_dask_collection(values):
-        raise DataError(f"{what} is lazy ({type(values).__name__}): give it as numpy or pandas, computed")
-    codes, categories = factorize(values, what)
+    lazy = isinstance(values, da.Array)
+    codes, categories = _lazy_codes(values, what) if lazy else factorize(values, what)
     if len(codes) != n_cells:
         raise DataError(f"{what} has {len(codes)} values, X has {n_cells} cells: give one {what} a cell")
     return codes, categories if len(categories) else text_index([])
+
+
+def _lazy_codes(values: da.Array, what: str) -> tuple[da.Array, np.ndarray]:
+    """Codes that stay lazy; their categories cost one pass over the column."""
+    if np.isnan(values.shape[0]):
+        values = values.copy().compute_chunk_sizes()
+    found, _ = passes.values(Column(values))
+    categories = order(found, what)
+    codes = da.map_blocks(encode, values, categories, what, dtype=CODE, meta=np.empty(0, CODE))
+    return codes, categories

@@ -179,6 +179,8 @@ def refuse_unfinished(manifest: Manifest) -> None:
 
 
 def _open_group(location: str) -> zarr.Group:
+    if "://" not in location and not os.path.exists(location):
+        raise SchemaError(f"{location} does not exist: {_expected()}")
     store = CompleteStore(store_at(location, read_only=True))
     try:
         return zarr.open_group(store, mode="r", zarr_format=3, use_consolidated=False)

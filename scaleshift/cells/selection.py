@@ -99,7 +99,7 @@ class _Parser:
         chosen = self._condition()
         while not self._at("end"):
             if not self._at("word", "and"):
-                self._fail("expected 'and' or the end", self._token)
+                self._fail("expected 'and' or the end; names with blanks need quotes", self._token)
             self._take()
             chosen = [a and b for a, b in zip(chosen, self._condition(), strict=True)]
         return chosen

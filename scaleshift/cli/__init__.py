@@ -31,7 +31,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(scaleshift.__version__, prog_name="scaleshift")
 def main() -> None:
-    r"""Working under distribution shift at any size.
+    """Working under distribution shift at any size.
 
     \b
     scaleshift demo                              see it work on a small real study

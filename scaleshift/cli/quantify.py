@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import xarray as xr
 from rich.console import Console
 
 from scaleshift.cli import options
+from scaleshift.errors import DataError
 
 METHODS = {"soft-fourier": {"soft": True}, "hard-fourier": {"soft": False}}
 
@@ -54,7 +56,7 @@ def quantify(
     quiet: bool,
     scheduler: str,
 ) -> None:
-    r"""Class proportions of the samples of STORE.
+    """Class proportions of the samples of STORE.
 
     STORE is a study written by scaleshift.write_cells. The labelled cells of the source samples are
     learned from; cells without a label are left out. Samples are selected by name: ==, !=, in (a, b),
@@ -74,20 +76,27 @@ def run(
     store: Path, source: str, target: str | None, *, n_features: int = 1000, **settings: Any
 ) -> xr.Dataset:
     """Fit on the source samples of a store and predict its target samples."""
-    from scaleshift.cells import selection
     from scaleshift.cells.manifest import read_manifest
     from scaleshift.quantify.dfm import DFM
     from scaleshift.quantify.features import FourierFeatures
 
     samples = read_manifest(store).samples
-    sources = selection.select_samples(source, {"sample": samples})
-    targets = [name for name in samples if name not in sources]
-    if target is not None:
-        targets = selection.select_samples(target, {"sample": samples})
+    sources = _select(source, samples, "--source")
+    others = [name for name in samples if name not in sources]
+    targets = others if target is None else _select(target, samples, "--target")
     if not targets:
         raise click.UsageError("--source selects every sample: none is left to quantify; pass --target")
     model = DFM(FourierFeatures(n_features), **settings)
     return model.fit(_open(store, sources)).predict(_open(store, targets))
+
+
+def _select(text: str, samples: Sequence[Any], option: str) -> list[Any]:
+    from scaleshift.cells.selection import select_samples
+
+    try:
+        return select_samples(text, {"sample": samples})
+    except DataError as error:
+        raise click.BadParameter(str(error), param_hint=option) from error
 
 
 def _open(store: Path, samples: list[Any]) -> xr.Dataset:

@@ -173,8 +173,12 @@ class DFM(BaseEstimator):
         """
         check_is_fitted(self, "embedding_")
         rows = as_rows(X, None, sample, invalid=self.invalid).matched(self.markers_, self.n_features_in_)
-        state = embed_samples(rows, self.embedding_)
-        return self._result(rows, state)
+        foreign = self._foreign(rows)
+        state = embed_samples(rows, self.embedding_, foreign)
+        known = self._dataset(rows.categories("sample"), state)
+        if foreign.size:
+            known = _with_foreign(known, rows.categories("label")[foreign], state.n_foreign)
+        return known
 
     def _set_geometry(self, state: GroupState) -> None:
         counts = state.counts
@@ -194,27 +198,21 @@ class DFM(BaseEstimator):
         self.delta_min_, self.lambda_min_ = geometry.delta_min(clean), geometry.lambda_min(clean)
         self.delta_min_plain_, self.lambda_min_plain_ = geometry.delta_min(gram), geometry.lambda_min(gram)
 
-    def _result(self, rows: Rows, state: GroupState) -> xr.Dataset:
-        present, filled = self.class_counts_ > 0, state.counts > 0
-        shape = (len(state.counts), len(self.labels_))
-        proportion, unknown = np.full(shape, np.nan), np.full(shape[0], np.nan)
-        distance = np.full(shape[0], np.nan)
-        if filled.any():
-            targets, gram = state.means[filled], self.gram_[np.ix_(present, present)]
-            products = self.embedding_.products(self.means_[present], targets)
-            with blas.one_thread():
-                hard = simplex_least_squares(gram, products)
-                alpha = simplex_least_squares(gram, products, soft=True) if self.soft else hard
-            proportion[np.ix_(filled, present)] = alpha
-            if self.soft:
-                unknown[filled] = np.clip(1 - alpha.sum(axis=1), 0, 1)
-            squared = np.einsum("si,ij,sj->s", hard, gram, hard) - 2 * np.einsum("si,si->s", products, hard)
-            distance[filled] = np.sqrt(np.maximum(squared + self.embedding_.squared_norms(targets), 0))
-        return self._wrap(rows, state, proportion, unknown, distance)
+    def _foreign(self, rows: Rows) -> np.ndarray:
+        """Codes of the labels that a cells dataset of targets names and the source does not have."""
+        if "label" not in rows.columns:
+            return np.array([], np.int64)
+        named = rows.categories("label")
+        foreign = np.flatnonzero(~np.isin(named, self.labels_))
+        if foreign.size and named.dtype.kind != self.labels_.dtype.kind:
+            raise DataError(
+                f"labels of the targets are {named.dtype.name}, of the source {self.labels_.dtype.name}: "
+                "convert them to one type, or pass the targets without labels"
+            )
+        return foreign
 
-    def _wrap(
-        self, rows: Rows, state: GroupState, proportion: np.ndarray, unknown: np.ndarray, distance: np.ndarray
-    ) -> xr.Dataset:
+    def _dataset(self, samples: np.ndarray, state: GroupState) -> xr.Dataset:
+        proportion, unknown, distance = self._match(state)
         known = 1 - (unknown if self.soft else np.zeros(len(unknown)))
         share = self.class_counts_ / self.class_counts_.sum()
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -227,7 +225,7 @@ class DFM(BaseEstimator):
                 "distance": distance,
                 "n_cells": state.counts.astype(np.int64),
                 "n_invalid": state.n_invalid.astype(np.int64),
-                "flag": self._flags(rows, state),
+                "flag": self._flags(state),
             }
         attributes = {
             "method": ("soft" if self.soft else "hard") + " distribution feature matching",
@@ -239,31 +237,48 @@ class DFM(BaseEstimator):
             "lambda_min": self.lambda_min_,
             "source_samples": json.dumps(self.source_samples_),
         }
-        found = result.dataset(rows.categories("sample"), self.labels_, variables, attributes)
-        extra = self._labels_of_targets_only(rows)
-        return found.reindex(label=np.concatenate([self.labels_, extra])) if extra.size else found
+        return result.dataset(samples, self.labels_, variables, attributes)
 
-    def _flags(self, rows: Rows, state: GroupState) -> np.ndarray:
+    def _match(self, state: GroupState) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Proportions (n_samples, n_labels), unknown shares and distances (n_samples,); NaN without cells."""
+        present, filled = self.class_counts_ > 0, state.counts > 0
+        proportion = np.full((len(filled), len(present)), np.nan)
+        unknown, distance = np.full((2, len(filled)), np.nan)
+        if not filled.any():
+            return proportion, unknown, distance
+        targets, gram = state.means[filled], self.gram_[np.ix_(present, present)]
+        products = self.embedding_.products(self.means_[present], targets)
+        with blas.one_thread():
+            hard = simplex_least_squares(gram, products)
+            alpha = simplex_least_squares(gram, products, soft=True) if self.soft else hard
+        proportion[np.ix_(filled, present)] = alpha
+        if self.soft:
+            unknown[filled] = np.clip(1 - alpha.sum(axis=1), 0, 1)
+        # ||Phi_Q - sum a_i Phi_i||^2 = a'Ga - 2 q'a + ||Phi_Q||^2, of the hard fit also where `soft`
+        squared = np.einsum("si,ij,sj->s", hard, gram, hard) - 2 * np.einsum("si,si->s", products, hard)
+        distance[filled] = np.sqrt(np.maximum(squared + self.embedding_.squared_norms(targets), 0))
+        return proportion, unknown, distance
+
+    def _flags(self, state: GroupState) -> list[str]:
         absent = [str(name) for name, n in zip(self.labels_, self.class_counts_, strict=True) if n == 0]
-        absent += [str(name) for name in self._labels_of_targets_only(rows)]
-        always = [f"not in the source: {', '.join(absent)}"] if absent else []
         flags = []
         for n, lost in zip(state.counts, state.n_invalid, strict=True):
             reasons = [] if n else ["no cells"]
             if lost:
-                reasons.append(f"{int(lost)} cells with NaN or infinite values left out")
-            flags.append("; ".join(reasons + always))
-        return np.array(flags, dtype=str)
+                reasons.append(f"{int(lost)} cell(s) with NaN or infinite values left out")
+            if absent:
+                reasons.append(f"not in the source: {', '.join(absent)}")
+            flags.append("; ".join(reasons))
+        return flags
 
-    def _labels_of_targets_only(self, rows: Rows) -> np.ndarray:
-        """Labels that a cells dataset of targets names and the source does not: NaN in the result."""
-        if "label" not in rows.columns:
-            return self.labels_[:0]
-        other = rows.categories("label")
-        extra = other[~np.isin(other, self.labels_)]
-        if extra.size and other.dtype.kind != self.labels_.dtype.kind:
-            raise DataError(
-                f"labels of the targets are {other.dtype.name}, of the source {self.labels_.dtype.name}: "
-                "convert them to one type, or pass the targets without labels"
-            )
-        return extra
+
+def _with_foreign(known: xr.Dataset, labels: np.ndarray, counts: np.ndarray | None) -> xr.Dataset:
+    """The result with the labels that some targets' cells have and the source lacks: NaN, and a flag."""
+    assert counts is not None
+    met = counts.any(axis=0)
+    flags = []
+    for flag, row in zip(known["flag"].values.tolist(), counts, strict=True):
+        names = ", ".join(str(label) for label, n in zip(labels, row, strict=True) if n)
+        flags.append("; ".join(filter(None, [flag, f"not in the source: {names}" if names else ""])))
+    wider = known.reindex(label=np.concatenate([known["label"].values, labels[met]]))
+    return wider.assign(flag=("sample", np.array(flags, dtype=str), known["flag"].attrs))

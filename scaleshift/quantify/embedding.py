@@ -20,6 +20,7 @@ class GroupState:
     sums: np.ndarray  # (n_groups, width)
     counts: np.ndarray  # (n_groups,) rows that are finite
     n_invalid: np.ndarray  # (n_groups,) rows that are not
+    n_foreign: np.ndarray | None = None  # (n_groups, n_foreign) rows with labels that the source lacks
 
     @property
     def means(self) -> np.ndarray:
@@ -44,37 +45,52 @@ def embed_classes(rows: Rows, embedding: Embedding) -> GroupState:
     return GroupState(state["sums"], state["counts"], state["n_invalid"])
 
 
-def embed_samples(rows: Rows, embedding: Embedding) -> GroupState:
-    """State of every sample of the column "sample", for the samples present in a block only."""
+def embed_samples(rows: Rows, embedding: Embedding, foreign: np.ndarray) -> GroupState:
+    """State of every sample of the column "sample", for the samples present in a block only.
+
+    `foreign` are the codes of labels that the source lacks: their rows are counted by sample. The labels
+    are read only where there are any.
+    """
     n = len(rows.categories("sample"))
-    layout = {"sums": (embedding.width,), "counts": (), "n_invalid": ()}
+    layout = {"sums": (embedding.width,), "counts": (), "n_invalid": (), "n_foreign": (len(foreign),)}
     state = passes.total(
         group_sums,
-        rows.only("sample"),
+        rows.only("sample", *(["label"] if foreign.size else [])),
         layout,
         keyed="sample",
         group="sample",
+        foreign=foreign,
         function=embedding.sums,
         **embedding.parameters,
     )
-    key = state["key"]
-    dense = GroupState(np.zeros((n, embedding.width)), np.zeros(n), np.zeros(n))
-    dense.sums[key], dense.counts[key], dense.n_invalid[key] = (
-        state["sums"],
-        state["counts"],
-        state["n_invalid"],
-    )
-    return dense
+    key = state.pop("key")
+    dense = {name: np.zeros((n, *shape)) for name, shape in layout.items()}
+    for name, values in state.items():
+        dense[name][key] = values
+    return GroupState(**dense)
 
 
 def group_sums(
-    block: Block, *, group: str, n_groups: int, function: Callable[..., np.ndarray], **parameters: Any
+    block: Block,
+    *,
+    group: str,
+    n_groups: int,
+    function: Callable[..., np.ndarray],
+    foreign: np.ndarray | None = None,
+    **parameters: Any,
 ) -> dict[str, np.ndarray]:
     """Kernel of both passes: feature sums, counts and invalid rows by group."""
     codes = block.codes(group)
-    lost = block.columns[group][~block.valid]
-    return {
+    state = {
         "sums": function(block.x, codes, n_groups, **parameters),
-        "counts": np.bincount(codes[codes >= 0], minlength=n_groups),
-        "n_invalid": np.bincount(lost[lost >= 0], minlength=n_groups),
+        "counts": _count(codes, n_groups),
+        "n_invalid": _count(block.columns[group][~block.valid], n_groups),
     }
+    if foreign is not None:
+        counts = [_count(block.columns[group][block.columns["label"] == code], n_groups) for code in foreign]
+        state["n_foreign"] = np.column_stack([np.zeros((n_groups, 0)), *counts])
+    return state
+
+
+def _count(codes: np.ndarray, n_groups: int) -> np.ndarray:
+    return np.bincount(codes[codes >= 0], minlength=n_groups)

@@ -72,6 +72,6 @@ def dataset(
         attrs = {"long_name": long_name, "units": "1", "description": description}
         if name == "flag":
             del attrs["units"]
-        data[name] = (dims, np.asarray(values), attrs)
+        data[name] = (dims, np.asarray(values, str if name == "flag" else None), attrs)
     attrs = {"scaleshift_version": scaleshift.__version__, **attributes}
     return xr.Dataset(data, coords={"sample": samples, "label": labels}, attrs=attrs)

@@ -8,9 +8,10 @@ import pytest
 import scipy.sparse
 import xarray as xr
 
+from scaleshift.blocks.rows import as_rows
 from scaleshift.cells import as_cells
 from scaleshift.cells.schema import cells_dataset, check_cells
-from scaleshift.errors import ChunkError, DataError, SchemaError
+from scaleshift.errors import DataError, SchemaError
 
 X = np.arange(12, dtype=np.float32).reshape(6, 2)
 SAMPLES = ["p10", "p2", "p10", "p2", "p2", "p10"]
@@ -115,7 +116,7 @@ def test_nullable_columns_become_nan():
         ({"X": X, "sample": ["a"] * 5}, "sample has 5 values, X has 6 cells"),
         ({"X": X, "label": ["a"] * 7}, "label has 7 values, X has 6 cells"),
         ({"X": X, "label": np.ones((6, 1))}, "labels have 2 dimensions"),
-        ({"X": X, "label": da.zeros(6)}, "label is lazy.*numpy or pandas"),
+        ({"X": X, "label": pd.to_datetime(["2026-01-01"] * 6)}, "labels are dates or times.*astype"),
         ({"X": X, "sample": "patient"}, "sample='patient' is a name, but X has no columns"),
         ({"X": frame(), "sample": "patients"}, "names no column; did you mean 'patient'"),
         ({"X": annotated(), "label": "gates"}, "label='gates' names no column; did you mean 'gate'"),
@@ -128,10 +129,28 @@ def test_errors_name_the_thing_and_the_way_out(arguments, message):
         as_cells(**arguments)
 
 
-def test_unknown_chunks_are_refused():
-    x = da.from_array(X, chunks=3)
-    with pytest.raises(ChunkError, match="compute_chunk_sizes"):
-        as_cells(x[x[:, 0] > 3])
+def test_lazy_labels_stay_lazy_and_unknown_chunks_are_counted(tmp_path):
+    x, names = da.from_array(X, chunks=3), da.from_array(np.array(LABELS, object), chunks=2)
+    keep = x[:, 0] > 3
+    cells = as_cells(x[keep], sample=names[keep], label=names[keep])
+    expected = as_cells(X[X[:, 0] > 3], label=np.array(LABELS, object)[X[:, 0] > 3])
+    assert isinstance(cells["label_code"].data, da.Array)
+    assert cells["label"].values.tolist() == expected["label"].values.tolist()
+    np.testing.assert_array_equal(cells["label_code"].values, expected["label_code"].values)
+
+
+def test_rows_that_pandas_names_differently_are_refused():
+    table = pd.DataFrame(X, index=list("abcdef"))
+    y = pd.Series(["T", "B"] * 3, index=table.index)
+    assert as_cells(table, label=y)["label_code"].values.tolist() == [1, 0] * 3
+    for function in (lambda: as_cells(table, label=y[::-1]), lambda: as_rows(table, y[::-1])):
+        with pytest.raises(DataError, match=r"different names or order.*label.loc\[X.index\]"):
+            function()
+
+
+def test_views_of_annotated_data_are_not_sparse():
+    view = annotated()[1:4]
+    assert as_cells(view)["X"].shape == (3, 2)
 
 
 @pytest.mark.parametrize(

@@ -221,7 +221,6 @@ def test_a_taken_path_is_left_alone(tmp_path):
             as_cells(X.astype(float) * 1e39, marker=["a", "b", "c"]),
             "marker '.' holds .*too large for float32",
         ),
-        (as_cells(X, label=pd.Categorical(pd.to_datetime(["2026-01-01"] * 100))), "convert it to text"),
         (
             as_cells(X).assign_coords(on=("sample", pd.to_datetime(["2026-01-01"]))),
             "'on' is datetime64.*convert it to text",

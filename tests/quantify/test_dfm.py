@@ -240,7 +240,7 @@ def test_nan_rows_are_named_or_dropped_and_counted():
     result = clone(MODEL).set_params(invalid="drop").fit(X, Y).predict(with_nan())
     assert int(result["n_invalid"][0]) == 2
     assert int(result["n_cells"][0]) == len(T) - 2
-    assert "2 cells with NaN" in str(result["flag"].values[0])
+    assert "2 cell(s) with NaN" in str(result["flag"].values[0])
     assert abs(result["proportion"].values[0] - TRUTH).max() < 0.03
 
 
@@ -284,12 +284,14 @@ def test_a_class_without_source_cells_stays_as_nan_with_a_flag():
     np.testing.assert_allclose(result["proportion"].sel(label=["a", "b", "c"]).values[0], TRUTH, atol=0.03)
 
 
-def test_a_label_of_the_target_only_is_flagged():
-    cells = ss.as_cells(T, label=np.where(TY == "c", "new", TY))
+def test_a_label_of_the_target_only_is_flagged_where_it_occurs():
+    sample = np.where(np.arange(len(T)) < 1_000, "s1", "s2")
+    label = np.where((TY == "c") & (sample == "s2"), "new", TY).astype(object)
+    cells = ss.as_cells(T, sample=sample, label=pd.Categorical(label, ["a", "b", "c", "new", "unused"]))
     result = MODEL.predict(cells)
     assert result["label"].values.tolist() == ["a", "b", "c", "new"]
-    assert result["flag"].values.tolist() == ["not in the source: new"]
-    assert np.isnan(result["proportion"].sel(label="new").item())
+    assert result["flag"].values.tolist() == ["", "not in the source: new"]
+    assert np.isnan(result["proportion"].sel(label="new")).all()
 
 
 def test_labels_of_another_type_in_the_targets_are_refused():
