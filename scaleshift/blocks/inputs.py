@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from scaleshift.errors import DataError
+from scaleshift.kernels.reference import library
 
 
 def matrix(X: Any) -> tuple[Any, tuple[str, ...] | None]:
@@ -44,15 +46,14 @@ def matrix(X: Any) -> tuple[Any, tuple[str, ...] | None]:
     elif isinstance(X, xr.DataArray):
         names, X = X.indexes.get(X.dims[-1]) if X.dims else None, X.data
     elif isinstance(X, pd.DataFrame):
-        names, X = X.columns, _frame(X)
+        names, X = _columns(X), _frame(X)
     elif hasattr(X, "to_dask_array"):
         raise DataError("X is a Dask data frame: pass X.to_dask_array(), which keeps its partitions")
-    if not hasattr(X, "dtype"):
-        X = np.asarray(X)
-    blocks = getattr(X, "_meta", X)  # of a Dask array
+    X = _array(X)
+    blocks = getattr(X, "_meta", X)  # what the blocks of a Dask array are
     if hasattr(blocks, "toarray") and not isinstance(blocks, np.ndarray):  # views of AnnData have it too
         raise DataError(f"X is sparse ({type(X).__name__}): make it dense first, with X.toarray()")
-    if isinstance(X, np.ma.MaskedArray):
+    if isinstance(blocks, np.ma.MaskedArray):
         raise DataError("X is a masked array: fill it first, with X.filled(numpy.nan)")
     if X.ndim != 2:
         raise DataError(
@@ -63,6 +64,21 @@ def matrix(X: Any) -> tuple[Any, tuple[str, ...] | None]:
     if X.shape[1] == 0:
         raise DataError("X has no columns: expected one a marker")
     return X, marker_names(names)
+
+
+def _array(X: Any) -> Any:
+    """numpy, Dask and CuPy arrays as they are; what has no dtype goes through numpy."""
+    if isinstance(X, np.matrix):
+        return np.asarray(X)
+    if isinstance(X, np.ndarray | da.Array) or hasattr(X, "toarray") or library(X) == "cupy":
+        return X
+    if hasattr(X, "dtype"):
+        kind = f"{type(X).__module__}.{type(X).__name__}"
+        raise DataError(f"X is a {kind}: pass numpy, or dask.array.from_array(X) to read it in blocks")
+    try:
+        return np.asarray(X)
+    except ValueError as error:
+        raise DataError(f"X is no table of numbers ({error}): give all rows the same length") from error
 
 
 def check_same_rows(X: Any, values: Any, what: str) -> None:
@@ -99,10 +115,20 @@ def marker_names(names: Any) -> tuple[str, ...] | None:
     return markers
 
 
+def _columns(frame: pd.DataFrame) -> pd.Index | None:
+    """Names of the columns; None for those that pandas merely numbers."""
+    if pd.api.types.is_integer_dtype(frame.columns):
+        return None
+    odd = [name for name in frame.columns if not isinstance(name, str)]
+    if odd:
+        raise DataError(f"X has the column name {odd[0]!r}, expected text: rename it, X.rename(columns=...)")
+    return frame.columns
+
+
 def _frame(frame: pd.DataFrame) -> np.ndarray:
     """Numbers of a data frame; float64 only if a column is, so that integers do not widen the rest."""
     for name, dtype in frame.dtypes.items():
-        if not pd.api.types.is_numeric_dtype(dtype):
+        if not pd.api.types.is_numeric_dtype(dtype) or dtype.kind == "c":
             raise DataError(
                 f"column {name!r} of X is {dtype}, expected numbers: pass it as sample or label, or drop it"
             )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from scaleshift.kernels.reference import library, to_numpy
 
 CODE = np.dtype(np.int32)
 DIGITS = "0123456789"
+MAX_FLOATS = 1_000
 
 
 def natural_key(text: str) -> list[tuple[int, int, str]]:
@@ -52,22 +54,37 @@ def order(values: Any, what: str = "label") -> np.ndarray:
     >>> order(["B10", "B2", None]).tolist()
     ['B2', 'B10']
     """
-    values = _as_array(values)
+    values = as_array(values)
     _refuse_dates(values, what)
-    distinct = pd.unique(pd.Series(values).dropna())
-    items = [v.item() if isinstance(v, np.generic) else v for v in distinct]
-    kinds = {str if isinstance(v, str) else type(v) for v in items}
-    for kind in (str, bool):
-        if kind in kinds and len(kinds) > 1:
-            others = ", ".join(sorted(k.__name__ for k in kinds - {kind}))
-            raise DataError(f"{what}s mix {kind.__name__} with {others}: convert them to one type first")
-    if kinds == {str}:
-        return np.array(sorted(items, key=lambda item: (natural_key(item), item)))
     try:
-        return np.array(sorted(items))
+        distinct = pd.unique(pd.Series(values, dtype=values.dtype).dropna())  # or it guesses dates
     except TypeError as error:
-        names = ", ".join(sorted(k.__name__ for k in kinds))
-        raise DataError(f"{what}s of type {names} have no order: use strings, numbers or bools") from error
+        raise DataError(f"{what}s cannot be compared ({error}): use strings, numbers or bools") from error
+    items = [v.item() if isinstance(v, np.generic) else v for v in distinct]
+    kind = _kind(items, what)
+    if kind is float and len(items) > MAX_FLOATS:
+        raise DataError(f"{what}s are {len(items)} different decimal numbers: are they a measurement?")
+    if kind is str:
+        return np.array(sorted(items, key=lambda item: (natural_key(item), item)))
+    return np.array(sorted(items))
+
+
+def _kind(items: list[Any], what: str) -> type:
+    """The one type of labels: str, bool, int or float (which may have whole numbers among them)."""
+    kinds = {next((k for k in (str, bool, int, float) if isinstance(v, k)), type(v)) for v in items}
+    if kinds == {int, float}:
+        kinds = {float}
+    names = ", ".join(sorted(k.__name__ for k in kinds))
+    if len(kinds) > 1:
+        raise DataError(f"{what}s mix {names}: convert them to one type first")
+    kind = kinds.pop() if kinds else str
+    if kind not in (str, bool, int, float):
+        raise DataError(
+            f"{what}s of type {names} are not supported: convert them to strings, numbers or bools"
+        )
+    if kind is int and not all(-(2**63) <= v < 2**63 for v in items):
+        raise DataError(f"{what}s hold integers beyond 64 bits: convert them to strings")
+    return kind
 
 
 def encode(values: Any, categories: np.ndarray, what: str = "label") -> np.ndarray:
@@ -94,7 +111,7 @@ def encode(values: Any, categories: np.ndarray, what: str = "label") -> np.ndarr
     >>> encode(["b", None, "a"], np.array(["a", "b"])).tolist()
     [1, -1, 0]
     """
-    values = _as_array(values)
+    values = as_array(values)
     codes = pd.Index(categories).get_indexer(pd.Index(values)).astype(CODE)
     unknown = values[codes < 0]
     unknown = unknown[~pd.isna(unknown)]
@@ -129,10 +146,10 @@ def factorize(values: Any, what: str = "label") -> tuple[np.ndarray, np.ndarray]
     if isinstance(dtype, pd.CategoricalDtype):
         _refuse_dates(dtype.categories, what)
         categorical = getattr(values, "array", values)
-        return np.asarray(categorical.codes, CODE), _plain(dtype.categories)
+        return np.asarray(categorical.codes, CODE), _plain(dtype.categories, what)
     if isinstance(values, str):
         raise DataError(f"{what}={values!r} is one name: pass one a row; only as_cells takes column names")
-    values = _as_array(values)
+    values = as_array(values)
     if values.ndim != 1:
         raise DataError(f"{what}s have {values.ndim} dimensions: expected one value a row")
     categories = order(values, what)
@@ -160,16 +177,36 @@ def _numbers(text: str) -> list[str]:
     return re.findall(r"[0-9]+", text)
 
 
-def _as_array(values: Any) -> np.ndarray:
+def as_array(values: Any) -> np.ndarray:
     """Numpy array; lists go through object, or numpy would turn [1, "a"] into text and NA into NaN."""
     dtype = getattr(values, "dtype", None)
     if library(values) == "cupy":
         return to_numpy(values)
+    if isinstance(values, np.ma.MaskedArray):
+        plain = values.data.astype(object)
+        plain[np.ma.getmaskarray(values)] = None
+        return plain
+    if dtype == np.float16:  # pandas cannot index it
+        return np.asarray(values, np.float64)
     return np.asarray(values, None if isinstance(dtype, np.dtype) else object)
 
 
-def _plain(index: pd.Index) -> np.ndarray:
+def _plain(index: pd.Index, what: str) -> np.ndarray:
     """Categories of a pandas categorical as numpy, strings as fixed-width unicode."""
-    if pd.api.types.is_object_dtype(index.dtype) or pd.api.types.is_string_dtype(index.dtype):
-        return np.array(index.tolist()) if len(index) else np.array([], dtype="<U1")
-    return index.to_numpy()
+    kind = _kind(index.tolist(), what)
+    return np.array(index.tolist(), dtype=np.str_ if kind is str else kind)
+
+
+def fingerprint(categories: np.ndarray) -> str:
+    """Short text that tells one list of categories from another, whatever xarray does to their coordinate."""
+    return f"{zlib.crc32(repr(np.asarray(categories).tolist()).encode()):08x}"
+
+
+def check_fingerprint(attrs: Mapping[Any, Any], categories: np.ndarray, what: str) -> None:
+    """Raise DataError where codes were made for other categories, or for these in another order."""
+    if attrs.get("categories", fingerprint(categories)) != fingerprint(categories):
+        raise DataError(
+            f"the {what}s of the cells were selected, sorted or renamed, and {what}_code still counts the "
+            f"old ones: choose cells with isel(cell=...), {what}s with open_cells(path, {what}s=...), or "
+            "make the cells again with as_cells"
+        )

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.errors import DataError
+
 TILE = 4096
 
 
@@ -38,6 +40,8 @@ def seed_of(random_state: Any) -> int:
         return int(random_state.integers(2**63))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
+    if not isinstance(random_state, int | np.integer):
+        raise DataError(f"random_state={random_state!r}: expected None, an int or a numpy Generator")
     return int(random_state) % 2**63
 
 

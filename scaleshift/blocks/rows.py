@@ -216,6 +216,7 @@ def _dataset_columns(cells: xr.Dataset, given: dict[str, Any]) -> tuple[dict[str
     for name in given:
         code = f"{name}_code"
         if given[name] is None and code in cells and cells.sizes.get(name, 0):
+            labels.check_fingerprint(cells[code].attrs, cells[name].values, name)
             columns[name] = Column(cells[code].data, cells[name].values, coded=True)
     return columns, given
 
@@ -241,7 +242,9 @@ def _column(values: Any, name: str) -> Column:
         values = values.data
     if not isinstance(values, da.Array):
         codes, categories = labels.factorize(values, name)
-        return Column(codes, categories, coded=True)
+        # As narrow as they can be: beside a Dask X they travel in the graph.
+        narrow = np.min_scalar_type(-len(categories) - 1)
+        return Column(codes.astype(narrow), categories, coded=True)
     if values.ndim != 1:
         raise DataError(f"{name}s have {values.ndim} dimensions: expected one value a row")
     values = _known_length(values)

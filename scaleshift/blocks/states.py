@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from scaleshift.blocks import noise, statistics
+from scaleshift.blocks import labels, noise, statistics
 from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
@@ -75,7 +75,7 @@ def merge_with(merge: Merge, a: State, b: State) -> State:
 
 def distinct_leaf(block: np.ndarray) -> State:
     """Distinct values of one block and how often they occur."""
-    return _distinct(block, np.ones(len(block), np.int64))
+    return _distinct(labels.as_array(block), np.ones(len(block), np.int64))
 
 
 def merge_distinct(a: State, b: State) -> State:

@@ -12,11 +12,10 @@ import numpy as np
 import pandas as pd
 import zarr
 
-from scaleshift.cells.reader import CompleteStore, store_at
-from scaleshift.errors import DataError, SchemaError
+from scaleshift.cells.reader import RECORD, CompleteStore, store_at
+from scaleshift.errors import DataError, ScaleshiftError, SchemaError
 
 FORMAT = 1
-RECORD = "uns/scaleshift"
 SAMPLE_CODES, LABEL_CODES, INDEX, MARKERS = "obs/sample/codes", "obs/label/codes", "obs/_index", "var/_index"
 FOREIGN = "use write_cells(as_cells(anndata.read_zarr(path), sample=..., label=...), new_path)"
 
@@ -131,6 +130,18 @@ def read_manifest(path: str | os.PathLike[str]) -> Manifest:
 
 def open_study(location: str) -> tuple[zarr.Group, Manifest]:
     """Read-only root group and manifest of a study, its layout checked."""
+    try:
+        return _read_study(location)
+    except ScaleshiftError:
+        raise
+    except Exception as error:  # a damaged or edited record can be wrong in more ways than checks foresee
+        raise SchemaError(
+            f"{location}: the record of the study is damaged ({type(error).__name__}: {error}); "
+            "restore it from a copy or write the study again"
+        ) from error
+
+
+def _read_study(location: str) -> tuple[zarr.Group, Manifest]:
     group = _open_group(location)
     record = _record(group, location)
     cells = array_of(group, "X", location)
@@ -257,6 +268,9 @@ def _columns(entries: list[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
 def _check(group: zarr.Group, record: Mapping[str, Any], manifest: Manifest) -> None:
     """Raise SchemaError where the arrays and the record do not agree."""
     location, n_cells = manifest.path, manifest.n_cells
+    for what, names in {"sample": manifest.samples, "label": manifest.labels}.items():
+        if len(set(names)) < len(names):
+            raise SchemaError(f"{location}: obs/{what} names a category twice")
     width = array_of(group, "X", location).shape[1:]
     if width != (len(manifest.markers),):
         raise SchemaError(f"{location}: X has {width} columns, var/_index {len(manifest.markers)} names")
@@ -281,6 +295,8 @@ def plain(values: np.ndarray, what: str) -> tuple[Any, ...]:
         raise DataError(f"{what} is {values.dtype}: convert it to text")
     items = tuple(None if pd.api.types.is_scalar(v) and pd.isna(v) else v for v in values.tolist())
     for item in items:
+        if isinstance(item, str) and not _is_unicode(item):
+            raise DataError(f"{what} holds {item!r}, which is no valid Unicode: rename it")
         if not isinstance(item, str | bool | int | float | None):
             raise DataError(
                 f"{what} holds {item!r} ({type(item).__name__}): convert it to text, numbers or bools"
@@ -296,3 +312,11 @@ def typed(values: tuple[Any, ...]) -> np.ndarray:
     if kinds <= {int, float, type(None)} and kinds != {int}:
         return np.array(values, dtype=np.float64)
     return np.array(values) if len(kinds) == 1 else np.array(values, dtype=object)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

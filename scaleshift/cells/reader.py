@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,6 +18,7 @@ from scaleshift.blocks.labels import CODE
 from scaleshift.cells.schema import check_code_range
 from scaleshift.errors import DataError, SchemaError
 
+RECORD = "uns/scaleshift"
 METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
@@ -193,6 +195,17 @@ def _open_array(location: str, name: str, study: str, shape: tuple[int, ...]) ->
         array = zarr.open_array(store, path=name, mode="r", zarr_format=3)
     except Exception as error:  # as in read_rows
         raise DataError(f"{location}: {name} cannot be opened: {error}") from error
+    if _study_on_disk(store) != study:
+        raise DataError(f"{location} was written anew since it was opened: open it again")
     if array.shape[0] < shape[0] or array.shape[1:] != shape[1:]:
         raise DataError(f"{location}: {name} has shape {array.shape}, had {shape} when opened: open it again")
     return array
+
+
+def _study_on_disk(store: Store) -> Any:
+    """The id of the study that stands in the store now; None where the record cannot be read."""
+    try:
+        record = zarr.open_array(store, path=RECORD, mode="r", zarr_format=3)[()]
+        return json.loads(str(record))["study"]
+    except Exception:  # as in read_rows
+        return None

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from scaleshift.blocks.labels import CODE
+from scaleshift.blocks.labels import CODE, check_fingerprint, fingerprint
 from scaleshift.errors import SchemaError
 
 CELL, MARKER, SAMPLE, LABEL = "cell", "marker", "sample", "label"
@@ -74,7 +74,10 @@ def cells_dataset(
     coords: dict[str, Any] = {k: (k, v, {"long_name": LONG_NAMES[k]}) for k, v in names.items()}
     coords |= {k: (SAMPLE, v, {"long_name": k}) for k, v in (metadata or {}).items()}
     variables = {k: (DIMENSIONS[k], v, {"long_name": LONG_NAMES[k]}) for k, v in data.items()}
-    return xr.Dataset(variables, coords, dict(attrs or {}))
+    cells = xr.Dataset(variables, coords, dict(attrs or {}))
+    for code, names_ in ((SAMPLE_CODE, SAMPLE), (LABEL_CODE, LABEL)):
+        cells[code].attrs["categories"] = fingerprint(cells[names_].values)
+    return cells
 
 
 def check_cells(cells: xr.Dataset) -> None:
@@ -128,6 +131,7 @@ def _check_names(cells: xr.Dataset, name: str) -> None:
 
 def _check_codes(cells: xr.Dataset, name: str, of: str, lowest: int) -> None:
     codes = cells[name]
+    check_fingerprint(codes.attrs, cells[of].values, of)
     if codes.dtype != CODE:
         raise SchemaError(f"cells: {name} is {codes.dtype}, expected {CODE}")
     if isinstance(codes.data, np.ndarray) and codes.size:

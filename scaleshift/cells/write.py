@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -70,8 +71,8 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
     [4, 7]
     """
     check_cells(cells)
-    if chunk_cells < 1:
-        raise DataError(f"chunk_cells is {chunk_cells}, expected at least 1")
+    if not isinstance(chunk_cells, int | np.integer) or not 1 <= chunk_cells <= 2**31:
+        raise DataError(f"chunk_cells is {chunk_cells}, expected an integer from 1 to 2**31")
     source = regroup(cells)
     planned = Manifest(
         path=locate(path),
@@ -86,9 +87,14 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
         compensation=cells.attrs.get("compensation"),
     )
     group = create_study(planned)
-    for first, stop in _batches(planned, 0):
-        write_rows(group, first, *_stored(source.stretch(first, stop), cells))
-    commit(group, planned)
+    try:
+        for first, stop in _batches(planned, 0):
+            write_rows(group, first, *_stored(source.stretch(first, stop), cells))
+        commit(group, planned)
+    except BaseException:
+        if "://" not in planned.path:
+            shutil.rmtree(planned.path)  # made a moment ago, by this call: it would block the next try
+        raise
 
 
 def append_cells(cells: xr.Dataset, path: str | os.PathLike[str]) -> None:

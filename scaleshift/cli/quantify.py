@@ -15,6 +15,7 @@ from rich.console import Console
 from scaleshift.cli import options
 from scaleshift.errors import DataError
 
+MIN_WIDTH = 60
 METHODS = {"soft-fourier": {"soft": True}, "hard-fourier": {"soft": False}}
 
 
@@ -32,7 +33,14 @@ METHODS = {"soft-fourier": {"soft": True}, "hard-fourier": {"soft": False}}
 @click.option(
     "--bandwidth", default="auto", show_default=True, help="Of the kernel, in the units of the markers."
 )
-@click.option("--features", "n_features", default=1000, show_default=True, help="Random Fourier features.")
+@click.option(
+    "--features",
+    "n_features",
+    type=click.IntRange(2, 100_000),
+    default=1000,
+    show_default=True,
+    help="Random Fourier features.",
+)
 @click.option(
     "--invalid",
     type=click.Choice(["raise", "drop"]),
@@ -115,16 +123,15 @@ def deliver(result: xr.Dataset, output: Path | None, as_json: bool, quiet: bool)
     """Print a result, and write it where --output says."""
     from scaleshift import report
 
+    if output is not None:  # first: nobody may be reading what is printed
+        report.table(result, output / "proportions.csv")
+        report.plot(result, output / "proportions.png")
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))
     else:
-        console = Console()
-        console.print(report.text(result))
-    if output is None:
-        return
-    report.table(result, output / "proportions.csv")
-    report.plot(result, output / "proportions.png")
-    if not quiet:
+        width = max(Console().width, MIN_WIDTH)  # a narrower terminal wraps lines, but no number is cut
+        Console(width=width).print(report.text(result, width=width))
+    if output is not None and not quiet:
         click.echo(f"wrote {output / 'proportions.csv'} and {output / 'proportions.png'}", err=True)
 
 

@@ -72,8 +72,11 @@ def best(x: np.ndarray, code: np.ndarray, criterion: str) -> float:
     """
     if len(x) < 2:
         raise DataError(f"bandwidth='auto' needs 2 labelled, finite rows, found {len(x)}: pass a number")
-    squared = pdist(x, "sqeuclidean")
+    with np.errstate(over="ignore"):
+        squared = pdist(x, "sqeuclidean")
     median = float(np.sqrt(np.median(squared)))
+    if median == np.inf:
+        raise DataError("bandwidth='auto': distances overflow; bring the markers to a scale near 1")
     if not median > 0:
         raise DataError(
             "bandwidth='auto' needs labelled rows that differ, but half of the pairs are equal: pass a number"

@@ -15,7 +15,7 @@ from scaleshift.blocks.rows import Invalid, Rows, as_rows
 from scaleshift.errors import DataError
 from scaleshift.quantify import bandwidth, geometry, result
 from scaleshift.quantify.embedding import GroupState, embed_classes, embed_samples
-from scaleshift.quantify.features import Source, feature_map
+from scaleshift.quantify.features import Embedding, Source, feature_map
 from scaleshift.solve.simplex import simplex_least_squares
 
 CITATION = (
@@ -138,15 +138,25 @@ class DFM(BaseEstimator):
         counts = rows.counts("label")
         if not counts.any():
             raise DataError(f"none of the source's {rows.x.shape[0]} rows has a label")
-        self.seed_ = noise.seed_of(self.random_state)
-        source = Source(rows, counts, self.bandwidth, self.criterion, self.seed_)
-        self.embedding_ = features.learn(source)
-        self.bandwidth_ = self.embedding_.bandwidth
-        state = embed_classes(rows, self.embedding_)
-        self.labels_ = rows.categories("label")
-        self.source_samples_ = rows.categories("sample").tolist()
-        self.markers_, self.n_features_in_ = rows.markers, rows.n_markers
-        self._set_geometry(state)
+        seed = noise.seed_of(self.random_state)
+        embedding = features.learn(Source(rows, counts, self.bandwidth, self.criterion, seed))
+        state = embed_classes(rows, embedding)
+        learned = {
+            "seed_": seed,
+            "embedding_": embedding,
+            "bandwidth_": embedding.bandwidth,
+            "labels_": rows.categories("label"),
+            "source_samples_": rows.categories("sample").tolist(),
+            "markers_": rows.markers,
+            "n_features_in_": rows.n_markers,
+            "class_counts_": state.counts.astype(np.int64),
+            "n_invalid_": int(state.n_invalid.sum()),
+            "means_": state.means,
+            **_geometry(embedding, state),
+        }
+        # All at once, at the end: a fit that fails leaves an earlier one as it was.
+        for name, value in learned.items():
+            setattr(self, name, value)
         return self
 
     def predict(self, X: Any, sample: Any = None) -> xr.Dataset:
@@ -171,7 +181,7 @@ class DFM(BaseEstimator):
         DataError
             If a marker is missing, or rows are not finite (unless ``invalid="drop"``).
         """
-        check_is_fitted(self, "embedding_")
+        check_is_fitted(self, "means_")
         rows = as_rows(X, None, sample, invalid=self.invalid).matched(self.markers_, self.n_features_in_)
         foreign = self._foreign(rows)
         state = embed_samples(rows, self.embedding_, foreign)
@@ -179,24 +189,6 @@ class DFM(BaseEstimator):
         if foreign.size:
             known = _with_foreign(known, rows.categories("label")[foreign], state.n_foreign)
         return known
-
-    def _set_geometry(self, state: GroupState) -> None:
-        counts = state.counts
-        present = counts > 0
-        if not present.any():
-            raise DataError("no labelled row of the source is finite")
-        self.class_counts_ = counts.astype(np.int64)
-        self.n_invalid_ = int(state.n_invalid.sum())
-        self.means_ = state.means
-        gram = self.embedding_.gram(self.means_[present])
-        self.gram_ = np.full((len(counts), len(counts)), np.nan)
-        self.gram_[np.ix_(present, present)] = gram
-        several = counts[present] > 1  # one cell has no debiased norm
-        clean = geometry.debiased(
-            gram[np.ix_(several, several)], counts[present][several], self.embedding_.self_product
-        )
-        self.delta_min_, self.lambda_min_ = geometry.delta_min(clean), geometry.lambda_min(clean)
-        self.delta_min_plain_, self.lambda_min_plain_ = geometry.delta_min(gram), geometry.lambda_min(gram)
 
     def _foreign(self, rows: Rows) -> np.ndarray:
         """Codes of the labels that a cells dataset of targets names and the source does not have."""
@@ -260,16 +252,41 @@ class DFM(BaseEstimator):
         return proportion, unknown, distance
 
     def _flags(self, state: GroupState) -> list[str]:
-        absent = [str(name) for name, n in zip(self.labels_, self.class_counts_, strict=True) if n == 0]
+        by_count = [[str(name) for name in self.labels_[self.class_counts_ == n]] for n in (0, 1)]
+        always = [
+            f"{reason}: {', '.join(names)}"
+            for reason, names in zip(("not in the source", "one source cell only"), by_count, strict=True)
+            if names
+        ]
         flags = []
         for n, lost in zip(state.counts, state.n_invalid, strict=True):
             reasons = [] if n else ["no cells"]
             if lost:
                 reasons.append(f"{int(lost)} cell(s) with NaN or infinite values left out")
-            if absent:
-                reasons.append(f"not in the source: {', '.join(absent)}")
-            flags.append("; ".join(reasons))
+            flags.append("; ".join(reasons + always))
         return flags
+
+
+def _geometry(embedding: Embedding, state: GroupState) -> dict[str, Any]:
+    """Gram matrix of the class embeddings, and how well it tells the classes apart."""
+    counts, present = state.counts, state.counts > 0
+    if not present.any():
+        raise DataError("no labelled row of the source is finite")
+    found = embedding.gram(state.means[present])
+    if not np.isfinite(found).all():
+        raise DataError("the class embeddings overflow: bring the markers to a scale near 1")
+    gram = np.full((len(counts), len(counts)), np.nan)
+    gram[np.ix_(present, present)] = found
+    several = counts[present] > 1  # one cell has no debiased norm
+    within = found[np.ix_(several, several)]
+    clean = geometry.debiased(within, counts[present][several], embedding.self_product)
+    return {
+        "gram_": gram,
+        "delta_min_": geometry.delta_min(clean),
+        "lambda_min_": geometry.lambda_min(clean),
+        "delta_min_plain_": geometry.delta_min(found),
+        "lambda_min_plain_": geometry.lambda_min(found),
+    }
 
 
 def _with_foreign(known: xr.Dataset, labels: np.ndarray, counts: np.ndarray | None) -> xr.Dataset:

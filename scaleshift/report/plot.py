@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -80,7 +81,8 @@ def plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figu
     _draw_axes(axes, samples, layout)
     _draw_legend(figure, entries, layout)
     if path is not None:
-        with replacing(path, ".png") as temporary:
+        with replacing(path, ".png") as temporary, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Glyph")  # names in scripts that the font lacks: boxes
             figure.savefig(temporary, dpi=150)
     return figure
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+import zarr
 
 from scaleshift.blocks import passes
 from scaleshift.blocks.rows import as_rows
@@ -89,6 +90,13 @@ def test_without_names_the_number_of_columns_must_match():
         (X[:, :0], "no columns"),
         (pd.DataFrame({"m": [1.0], "donor": ["x"]}), "column 'donor' of X is (object|str), expected numbers"),
         (pd.DataFrame(X, columns=["m", "m"]), r"marker 'm' names columns \[0, 1\]"),
+        (pd.DataFrame({"m": [1j]}), "column 'm' of X is complex128"),
+        (pd.DataFrame(X, columns=["m", 2]), "column name 2, expected text"),
+        (pd.DataFrame(X, columns=pd.MultiIndex.from_tuples([("m", 1), ("n", 2)])), "column name"),
+        ([[1.0, 2.0], [3.0]], "no table of numbers"),
+        (np.ma.masked_less(X, 3), "masked array"),
+        (da.from_array(X, chunks=5).map_blocks(np.ma.masked_invalid), "masked array"),
+        (zarr.create_array({}, shape=(3, 2), dtype="f4"), "Array: pass numpy, or dask"),
         (xr.Dataset({"Y": ("cell", np.ones(3))}), "no variable X"),
     ],
 )
@@ -113,6 +121,20 @@ def test_a_code_that_names_no_category_is_refused(name, code):
     cells[f"{name}_code"][7] = code
     with pytest.raises(DataError, match=f"row 7 has (the {name} code {code}|no sample)"):
         total(as_rows(cells.chunk({"cell": 5})))
+
+
+def test_a_dataset_whose_names_moved_apart_from_its_codes_is_refused():
+    cells = as_cells(X, sample=["P"] * 8 + ["Q"] * 12, label=Y)
+    moved = [cells.sel(sample=["Q", "P"]), cells.sortby("label", ascending=False), cells.sel(sample=["P"])]
+    for wrong in moved:
+        with pytest.raises(DataError, match="were selected, sorted or renamed"):
+            as_rows(wrong)
+    assert as_rows(cells.isel(cell=slice(4, 12))).counts("sample").tolist() == [4, 4]
+
+
+def test_codes_in_memory_stay_narrow_beside_lazy_rows():
+    rows = as_rows(da.from_array(X, chunks=(5, 2)), Y)
+    assert rows.columns["label"].values.dtype == np.int8
 
 
 def test_annotated_data_and_missing_values_of_pandas_come_in():

@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import shutil
 import warnings
 
 import anndata
@@ -249,3 +250,20 @@ def test_labels_that_are_not_chosen_count_as_unlabelled(tmp_path):
     assert opened["label_code"].values.tolist() == [-1, 0, -1, 1, 0]
     with pytest.raises(DataError, match=r"label 'd' is not known"):
         open_cells(tmp_path / "s.zarr", labels=["d"])
+
+
+def test_a_study_that_was_written_anew_is_not_read_under_its_old_names(tmp_path):
+    path = tmp_path / "s.zarr"
+    write_cells(as_cells(np.zeros((4, 1)), sample=["a", "a", "b", "b"]), path)
+    opened = open_cells(path, samples=["a"])
+    shutil.rmtree(path)
+    write_cells(as_cells(np.ones((4, 1)), sample=["x", "x", "y", "y"]), path)
+    with pytest.raises(DataError, match="was written anew since it was opened"):
+        opened["X"].compute()
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"zarr_format": 3}'])
+def test_a_damaged_record_is_a_schema_error(path, damage):
+    (path / "uns" / "scaleshift" / "zarr.json").write_text(damage)
+    with pytest.raises(SchemaError, match="study"):
+        open_cells(path)

@@ -231,6 +231,7 @@ def test_a_taken_path_is_left_alone(tmp_path):
 def test_values_that_cannot_be_stored_are_refused(tmp_path, cells, message):
     with pytest.raises(DataError, match=message):
         write_cells(cells, tmp_path / "study.zarr")
+    assert not (tmp_path / "study.zarr").exists()  # or it would block the next try
 
 
 def test_lazy_codes_outside_the_categories_are_refused(tmp_path):

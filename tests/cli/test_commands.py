@@ -181,3 +181,21 @@ def test_asking_for_help_imports_nothing_heavy():
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_results_are_written_even_if_nobody_reads_what_is_printed(study, tmp_path):
+    command = [sys.executable, "-c", "from scaleshift.cli import main; main()", "quantify", str(study)]
+    command += ["--source", "sample == S2", "--output", str(tmp_path / "out")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    process.stdout.close()
+    process.wait()
+    assert len(pd.read_csv(tmp_path / "out" / "proportions.csv")) == 6
+
+
+def test_no_number_is_cut_on_a_narrow_terminal(study, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "20")
+    found = run("quantify", study, "--source", "sample == S2", "--target", "sample == S10")
+    wide = json.loads(
+        run("quantify", study, "--source", "sample == S2", "--target", "sample == S10", "--json").stdout
+    )
+    assert f"{100 * labels_of(wide)['A']:.1f}" in found.output

@@ -255,7 +255,9 @@ def test_nan_rows_of_the_source_are_dropped_and_counted():
 def test_a_one_cell_class_works():
     x, y = np.vstack([X, [[20.0, 20, 20]]]), np.append(Y, "d")
     for features in ("fourier", "gaussian"):
-        found = proportions(x, y, features=features)
+        result = ss.DFM(features, random_state=0).fit(x, y).predict(T)
+        assert result["flag"].values.tolist() == ["one source cell only: d"]
+        found = result["proportion"].values[0]
         assert np.isfinite(found).all()
         assert abs(found[:3] - TRUTH).max() < 0.03
         assert found[3] < 0.02
@@ -387,18 +389,47 @@ def test_an_outlier_far_beyond_all_others_is_one_cell_and_no_more():
         ({}, ["a"] + [None] * (len(X) - 1), "needs 2 labelled, finite rows, found 1"),
         ({"criterion": "max", "bandwidth": 1.0}, Y, "'max': expected one of delta_min, lambda_min"),
         ({"features": ss.FourierFeatures(101)}, Y, "n_features=101: expected an even number"),
+        ({"features": ss.FourierFeatures(100.0)}, Y, "n_features=100.0: expected an even number"),
+        ({"features": ss.FourierFeatures(frequencies=np.ones((0, 3)))}, Y, r"shape \(0, 3\)"),
+        (
+            {"features": ss.FourierFeatures(frequencies=np.full((2, 3), np.nan))},
+            Y,
+            "frequencies: out of the range",
+        ),
+        ({"bandwidth": 1e-300}, Y, "bandwidth=1e-300: out of the range of float32"),
+        ({"bandwidth": 1e300}, Y, "bandwidth=1e\\+300: out of the range"),
+        ({"random_state": "a"}, Y, "random_state='a': expected None"),
         ({"features": ss.FourierFeatures(kernel="box")}, Y, "kernel='box'"),
         ({"features": ss.FourierFeatures(sampler="dice")}, Y, "sampler='dice'"),
         (
             {"features": ss.FourierFeatures(frequencies=np.ones((3, 2)))},
             Y,
-            r"shape \(3, 2\): expected \(n, 3\)",
+            r"shape \(3, 2\) .*expected numbers, \(n, 3\)",
         ),
     ],
 )
 def test_what_cannot_be_fitted_is_refused_by_name(settings, y, message):
     with pytest.raises(ss.DataError, match=message):
         ss.DFM(**settings).fit(X, y)
+
+
+def test_a_fit_that_fails_leaves_the_model_as_it_was():
+    model = ss.DFM(random_state=0).fit(X, Y)
+    before = model.predict(T)
+    with pytest.raises(ss.DataError, match="NaN"):
+        model.set_params(random_state=1).fit(with_nan(), TY)
+    assert model.set_params(random_state=0).predict(T).equals(before)
+    new = ss.DFM()
+    with pytest.raises(ss.DataError, match="NaN"):
+        new.fit(with_nan(), TY)
+    with pytest.raises(NotFittedError):
+        new.predict(T)
+
+
+@pytest.mark.parametrize("features", ["fourier", "gaussian"])
+def test_values_that_overflow_are_refused(features):
+    with pytest.raises(ss.DataError, match="scale near 1"):
+        ss.DFM(features).fit(X.astype(float) * 1e160, Y)
 
 
 def test_the_exact_kernel_refuses_large_sources():

@@ -77,7 +77,7 @@ def fourier_sums(x: np.ndarray, groups: np.ndarray, n_groups: int, frequencies: 
         return sums.reshape(n_groups, 2 * n_frequencies)
     if x.dtype not in (np.float32, np.float64):
         x = x.astype(np.float64)
-    centre = np.median(x[rows[:_CENTRE_ROWS]], axis=0).astype(x.dtype)
+    centre = np.median(x[rows[:_CENTRE_ROWS]].astype(np.float64), axis=0).astype(x.dtype)
     turns = _turns(frequencies)
     far = _far(x, rows, centre, np.abs(turns).max(axis=1))
     rows = np.setdiff1d(rows, far, assume_unique=True) if far.size else rows

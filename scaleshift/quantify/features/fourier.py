@@ -69,20 +69,27 @@ class FourierFeatures(FeatureMap):
             raise DataError(f"kernel={self.kernel!r}: FourierFeatures knows 'gaussian'")
         d = source.rows.n_markers
         if self.frequencies is not None:
-            given = np.asarray(self.frequencies, np.float64)
-            if given.ndim != 2 or given.shape[1] != d:
+            given = np.asarray(self.frequencies)
+            if given.ndim != 2 or given.shape[1] != d or not len(given) or given.dtype.kind not in "iuf":
                 raise DataError(
-                    f"frequencies have shape {given.shape}: expected (n, {d}), one column a marker"
+                    f"frequencies have shape {given.shape} and dtype {given.dtype}: expected numbers, "
+                    f"(n, {d}), one column a marker"
                 )
-            return FourierEmbedding(single_precision(given), bandwidth=float("nan"))
-        if self.n_features < 2 or self.n_features % 2:
-            raise DataError(
-                f"n_features={self.n_features}: expected an even number, cos and sin of each frequency"
-            )
+            return FourierEmbedding(_usable(single_precision(given), "frequencies"), bandwidth=float("nan"))
+        n = self.n_features
+        if not isinstance(n, int | np.integer) or n < 2 or n % 2:
+            raise DataError(f"n_features={n!r}: expected an even number, cos and sin of each frequency")
         width = source.resolve_bandwidth(self.bandwidth)
         rng = noise.generator(source.seed_of(self.random_state), "frequencies")
         drawn = gaussian_frequencies(self.n_features // 2, d, self.sampler, rng)
-        return FourierEmbedding(single_precision(drawn / width), width)
+        with np.errstate(over="ignore"):
+            return FourierEmbedding(_usable(single_precision(drawn / width), f"bandwidth={width:g}"), width)
+
+
+def _usable(frequencies: np.ndarray, what: str) -> np.ndarray:
+    if not np.isfinite(frequencies).all() or not np.abs(frequencies).max() > 1e-30:
+        raise DataError(f"{what}: out of the range of float32; bring the markers to a scale near 1")
+    return frequencies
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,8 @@ def gaussian_frequencies(n: int, d: int, sampler: str, rng: np.random.Generator)
         return rng.standard_normal((n, d))
     if sampler != "sobol":
         raise DataError(f"sampler={sampler!r}: expected one of {', '.join(SAMPLERS)}")
+    if d > qmc.Sobol.MAXDIM:
+        raise DataError(f"{d} markers are more than a Sobol sequence has ({qmc.Sobol.MAXDIM}): sampler='iid'")
     points = qmc.Sobol(d, scramble=True, rng=rng).random_base2(int(np.ceil(np.log2(n))))[:n]
     tiny = 2.0**-33
     w = norm.ppf(np.clip(points, tiny, 1 - tiny))
