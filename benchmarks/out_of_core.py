@@ -105,8 +105,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         path = Path(folder) / "study.zarr"
         _in_child(make_study, path, arguments.cells, arguments.markers)
-        result = {**vars(arguments), "machine": machine(), **measure(path, arguments.rounds)}
-    result = {name: str(v) if isinstance(v, Path) else v for name, v in result.items()}
+        sizes = {name: getattr(arguments, name) for name in ("cells", "markers", "rounds")}
+        result = {**sizes, "machine": machine(), **measure(path, arguments.rounds)}
     print(json.dumps(result, indent=2))
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=2) + "\n")
