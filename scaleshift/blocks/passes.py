@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dask
 import dask.array as da
@@ -19,12 +19,10 @@ from dask.layers import ArraySliceDep
 from dask.task_spec import Task
 
 from scaleshift.blocks import blas, states, statistics
+from scaleshift.blocks.block import Column, Rows
 from scaleshift.blocks.states import Kernel, Merge
 from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
-
-if TYPE_CHECKING:
-    from scaleshift.blocks.rows import Column, Rows
 
 FAN_IN = 16  # a power of two: see statistics.tree
 FOLD_BYTES = 4_000_000  # a packed state above this is folded over consecutive blocks inside one task
@@ -109,7 +107,7 @@ def values(column: Column) -> tuple[np.ndarray, np.ndarray]:
     Examples
     --------
     >>> import numpy as np
-    >>> from scaleshift.blocks.rows import Column
+    >>> from scaleshift.blocks.block import Column
     >>> found, counts = values(Column(np.array(["b", "a", "b"])))
     >>> found.tolist(), counts.tolist()
     (['b', 'a'], [2, 1])
@@ -120,6 +118,29 @@ def values(column: Column) -> tuple[np.ndarray, np.ndarray]:
     else:
         state = states.distinct_leaf(column.values)
     return state["values"], state["counts"]
+
+
+def counts(rows: Rows, name: str) -> np.ndarray:
+    """Rows of each category, finite or not: one pass over that column only, or none if counted before.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (n_categories,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scaleshift.blocks.rows import as_rows
+    >>> counts(as_rows(np.ones((3, 1)), ["b", "a", "b"]), "label").tolist()
+    [1, 2]
+    """
+    column = rows.columns[name]
+    if column.counts is not None:
+        return column.counts
+    found, n = values(column)
+    result = np.zeros(len(rows.categories(name)), np.int64)
+    result[found[found >= 0]] = n[found >= 0]
+    return result
 
 
 def sample(

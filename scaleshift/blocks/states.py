@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from scaleshift.blocks import labels, noise, statistics
+from scaleshift.blocks.block import Block
 from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
-
-if TYPE_CHECKING:
-    from scaleshift.blocks.rows import Block
 
 MAX_VALUES = 100_000
 Kernel = Callable[..., Mapping[str, Any]]

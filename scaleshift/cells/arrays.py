@@ -10,9 +10,9 @@ import pandas as pd
 import xarray as xr
 
 from scaleshift.blocks import passes
+from scaleshift.blocks.block import Column
 from scaleshift.blocks.inputs import check_same_rows, marker_names, matrix
 from scaleshift.blocks.labels import CODE, encode, factorize, order, suggestion
-from scaleshift.blocks.rows import Column
 from scaleshift.cells.schema import LABEL, SAMPLE, UNLABELLED, cells_dataset, text_index
 from scaleshift.errors import DataError
 

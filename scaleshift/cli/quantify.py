@@ -109,13 +109,14 @@ def _select(text: str, samples: Sequence[Any], option: str) -> list[Any]:
 
 def _open(store: Path, samples: list[Any]) -> xr.Dataset:
     """These samples of a study, without the labels that none of their cells has."""
+    from scaleshift.blocks import passes
     from scaleshift.blocks.rows import as_rows
     from scaleshift.cells import open_cells
 
     cells = open_cells(store, samples=samples)
     if not cells.sizes["label"]:
         return cells
-    used = as_rows(cells).counts("label") > 0
+    used = passes.counts(as_rows(cells), "label") > 0
     return open_cells(store, samples=samples, labels=cells["label"].values[used])
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
 from scaleshift.blocks import passes
-from scaleshift.blocks.rows import Rows
+from scaleshift.blocks.block import Rows
 from scaleshift.errors import DataError
 from scaleshift.quantify import geometry
 

@@ -10,8 +10,9 @@ import xarray as xr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from scaleshift.blocks import blas, noise
-from scaleshift.blocks.rows import Invalid, Rows, as_rows
+from scaleshift.blocks import blas, noise, passes
+from scaleshift.blocks.block import Invalid, Rows
+from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import DataError
 from scaleshift.quantify import bandwidth, geometry, result
 from scaleshift.quantify.embedding import GroupState, embed_classes, embed_samples
@@ -135,7 +136,7 @@ class DFM(BaseEstimator):
         rows = as_rows(X, y, sample, invalid=self.invalid)
         if "label" not in rows.columns:
             raise DataError("the source has no labels: pass y, or a cells dataset with labels")
-        counts = rows.counts("label")
+        counts = passes.counts(rows, "label")
         if not counts.any():
             raise DataError(f"none of the source's {rows.x.shape[0]} rows has a label")
         seed = noise.seed_of(self.random_state)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from scaleshift.blocks import passes
-from scaleshift.blocks.rows import Block, Rows
+from scaleshift.blocks.block import Block, Rows
 from scaleshift.quantify.features import Embedding
 
 

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scaleshift.blocks import blas, passes, states
-from scaleshift.blocks.rows import Column, as_rows
+from scaleshift.blocks.block import Column
+from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import DataError
 
 RNG = np.random.default_rng(0)

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from scaleshift.blocks import noise
-from scaleshift.blocks.rows import Rows
+from scaleshift.blocks.block import Rows
 from scaleshift.quantify import bandwidth
 
 

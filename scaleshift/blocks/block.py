@@ -1,0 +1,169 @@
+"""What is a block of rows, and how do the raw arrays of one block become it?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+import dask.array as da
+import numpy as np
+
+from scaleshift.blocks import labels
+from scaleshift.errors import DataError
+from scaleshift.kernels.reference import to_numpy
+
+Invalid = Literal["raise", "drop"]
+
+
+class Block(NamedTuple):
+    """What a kernel gets: consecutive rows, their columns, and where they start."""
+
+    x: Any  # (n, n_markers), numpy or CuPy; rows that are not finite are zero
+    columns: dict[str, np.ndarray]  # name -> (n,); labels and samples as codes
+    start: int  # absolute number of the first row
+    valid: np.ndarray  # (n,) bool: False where a value was not finite
+    invalid_by_column: np.ndarray  # (n_markers,) how many values of each column were not finite
+
+    def codes(self, name: str) -> np.ndarray:
+        """Codes of a column, -1 also for rows that are not finite."""
+        return np.where(self.valid, self.columns[name], -1)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One value a row: raw labels with their categories, or codes, or plain numbers."""
+
+    values: Any  # (n,) numpy or Dask
+    categories: np.ndarray | None = None
+    coded: bool = False  # values are codes of the categories already
+    counts: np.ndarray | None = None  # (n_categories,) rows of each, where a pass has counted them
+
+
+@dataclass(frozen=True)
+class Loader:
+    """Makes a `Block` of the raw arrays of one block; travels in every task."""
+
+    columns: tuple[tuple[str, Column], ...]  # names and kinds; their values come with each block
+    take: np.ndarray | None  # which columns of X, in which order
+
+    def __call__(self, x: Any, *arrays: Any, start: int) -> Block:
+        """Pick and check the columns of X, encode labels."""
+        if self.take is not None:
+            x = x[:, self.take]
+        columns = {
+            name: _codes(name, column, to_numpy(array), start)
+            for (name, column), array in zip(self.columns, arrays, strict=True)
+        }
+        x, valid, by_column = _finite(x)
+        return Block(x, columns, start, valid, by_column)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Aligned row blocks: one array and the columns that belong to its rows."""
+
+    x: Any
+    columns: dict[str, Column]
+    markers: tuple[str, ...] | None = None
+    invalid: Invalid = "raise"
+    take: np.ndarray | None = None
+    in_memory: bool = True
+    unread: dict[str, Column] = field(default_factory=dict)  # columns that a pass does not need
+
+    @property
+    def is_one_block(self) -> bool:
+        """Whether a pass is a plain call."""
+        return not isinstance(self.x, da.Array)
+
+    @property
+    def n_markers(self) -> int:
+        """Columns of X that are used."""
+        return self.x.shape[1] if self.take is None else len(self.take)
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The columns' values, in the order of their names."""
+        return [column.values for column in self.columns.values()]
+
+    @property
+    def loader(self) -> Loader:
+        """What turns the raw arrays of a block into a `Block`."""
+        kinds = tuple((name, replace(column, values=None)) for name, column in self.columns.items())
+        return Loader(kinds, self.take)
+
+    def categories(self, name: str) -> np.ndarray:
+        """Distinct values of a label column, in order of their codes."""
+        found = self.columns[name].categories
+        assert found is not None, f"{name} has no categories"
+        return found
+
+    def matched(self, markers: tuple[str, ...] | None, n_markers: int) -> Rows:
+        """The same rows with the columns a model was fitted on: by name where both have names."""
+        if markers is None or self.markers is None:
+            if self.x.shape[1] != n_markers:
+                raise DataError(f"X has {self.x.shape[1]} columns, the model was fitted on {n_markers}")
+            return self
+        if self.markers == markers:
+            return self
+        missing = [m for m in markers if m not in self.markers]
+        if missing:
+            hint = labels.suggestion(missing[0], self.markers)
+            raise DataError(f"X lacks the marker(s) {', '.join(missing)} that the model was fitted on{hint}")
+        take = np.array([self.markers.index(m) for m in markers])
+        return replace(self, markers=markers, take=take)
+
+    def only(self, *names: str) -> Rows:
+        """The same rows with these columns: what a pass does not need is not read."""
+        every = {**self.columns, **self.unread}
+        columns = {name: every.pop(name) for name in names}
+        return replace(self, columns=columns, unread=every)
+
+    def as_dask(self) -> Rows:
+        """The same rows with Dask arrays, one block at least."""
+        if isinstance(self.x, da.Array):
+            return self
+        chunks = (len(self.x),)
+        columns, unread = (
+            {name: replace(c, values=to_dask(c.values, (chunks,))) for name, c in group.items()}
+            for group in (self.columns, self.unread)
+        )
+        x = to_dask(self.x, (chunks, (self.x.shape[1],)))
+        return replace(self, x=x, columns=columns, unread=unread)
+
+
+def _codes(name: str, column: Column, values: np.ndarray, start: int) -> np.ndarray:
+    """Codes of one block's rows, or plain numbers where the column has no categories.
+
+    Every row needs a sample; a label may be missing.
+    """
+    if column.categories is None:
+        return values
+    codes = values if column.coded else labels.encode(values, column.categories, name)
+    lowest, n = (-1 if name == "label" else 0), len(column.categories)
+    if codes.size and (codes.min() < lowest or codes.max() >= n):
+        row = int(np.flatnonzero((codes < lowest) | (codes >= n))[0])
+        if codes[row] == -1:
+            raise DataError(f"row {start + row} has no {name}: give it one, or leave the row out")
+        raise DataError(f"row {start + row} has the {name} code {codes[row]}: expected {lowest} to {n - 1}")
+    return codes
+
+
+def _finite(x: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Rows that are not finite, set to zero and marked. The sum finds out cheaply that there are none."""
+    none = np.zeros(x.shape[1])
+    if x.dtype.kind != "f":
+        return x, np.ones(len(x), bool), none
+    xp = np if isinstance(x, np.ndarray) else x.__array_namespace__()
+    with np.errstate(all="ignore"):
+        if bool(xp.isfinite(xp.sum(x))):
+            return x, np.ones(len(x), bool), none
+    finite = xp.isfinite(x)
+    valid = finite.all(axis=1)
+    by_column = (~finite).sum(axis=0)
+    x = xp.where(valid[:, None], x, xp.zeros((), x.dtype))
+    return x, to_numpy(valid), to_numpy(by_column).astype(np.float64)
+
+
+def to_dask(array: Any, chunks: Any) -> da.Array:
+    """An array in memory as a Dask array: not copied, not hashed."""
+    return da.from_array(array, chunks=chunks, meta=array[:0], name=False, asarray=False)
