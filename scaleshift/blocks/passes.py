@@ -1,8 +1,8 @@
 """How does a statistic get over the data?  One pass, one compute, one task a block.
 
-The only module that builds a graph for a statistic. Every pass puts the reading of a block, its checks
-and the kernel into one task, merges the small states in a tree whose shape depends on the block numbers
-alone, and computes once. Rows that are one block in memory are a plain call without a graph.
+The only way to a statistic of the rows. Every pass puts the reading of a block, its checks and the kernel
+into one task, merges the small states in a tree whose shape depends on the block numbers alone, and
+computes once (`graph` says how). Rows that are one block in memory are a plain call without a graph.
 """
 
 from __future__ import annotations
@@ -11,22 +11,14 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import dask
 import dask.array as da
 import numpy as np
-from dask.highlevelgraph import HighLevelGraph
-from dask.layers import ArraySliceDep
-from dask.task_spec import Task
 
-from scaleshift.blocks import blas, states, statistics
+from scaleshift.blocks import graph, states, statistics
 from scaleshift.blocks.block import Column, Rows
 from scaleshift.blocks.states import Kernel, Merge
 from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
-
-FAN_IN = 16  # a power of two: see statistics.tree
-FOLD_BYTES = 4_000_000  # a packed state above this is folded over consecutive blocks inside one task
-SHARE_BYTES = 1_000_000  # a parameter above this enters the graph once
 
 
 def total(
@@ -85,7 +77,7 @@ def total(
         return _keyed(kernel, rows, layout, keyed, parameters)
     width = statistics.size(layout)
     leaf = functools.partial(states.packed_leaf, kernel, layout)
-    state = _reduce(leaf, np.add, rows, parameters, width)
+    state = graph.reduce_blocks(leaf, np.add, rows, parameters, width)
     _refuse_invalid(rows, state[width:])
     return statistics.unpack(state[:width], layout)
 
@@ -114,7 +106,7 @@ def values(column: Column) -> tuple[np.ndarray, np.ndarray]:
     """
     if isinstance(column.values, da.Array):
         leaves = da.map_blocks(states.distinct_leaf, column.values, meta=np.empty(0, object), dtype=object)
-        state = _compute(_merge_tree(leaves, states.merge_distinct))
+        state = graph.compute(graph.merge_tree(leaves, states.merge_distinct))
     else:
         state = states.distinct_leaf(column.values)
     return state["values"], state["counts"]
@@ -219,7 +211,7 @@ def map_rows(
     # As an array of the dtype now: a fill that it cannot hold is an error of the caller, not of a worker.
     missing = None if rows.invalid == "raise" else np.array(fill).astype(dtype, casting="same_kind")
     leaf = functools.partial(states.row_leaf, kernel, np.dtype(dtype), missing)
-    result = _blockwise(leaf, rows.as_dask(), columns or 1, np.empty((0, 0), dtype), parameters)
+    result = graph.on_blocks(leaf, rows.as_dask(), columns or 1, np.empty((0, 0), dtype), parameters)
     return result if columns else result[:, 0]
 
 
@@ -228,14 +220,14 @@ def _keyed(
 ) -> dict[str, np.ndarray]:
     leaf = functools.partial(states.keyed_leaf, kernel, layout, keyed)
     width = statistics.size(layout) * len(rows.categories(keyed))  # at most
-    state = _reduce(leaf, states.merge_keyed, rows, parameters, width)
+    state = graph.reduce_blocks(leaf, states.merge_keyed, rows, parameters, width)
     _refuse_invalid(rows, state["invalid"])
     return {"key": state["key"], **statistics.unpack(state["state"], layout)}
 
 
 def _merged(kernel: Kernel, rows: Rows, merge: Merge, parameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
     leaf = functools.partial(states.merged_leaf, kernel)
-    state = _reduce(leaf, functools.partial(states.merge_with, merge), rows, parameters)
+    state = graph.reduce_blocks(leaf, functools.partial(states.merge_with, merge), rows, parameters)
     _refuse_invalid(rows, state["invalid"])
     return state["state"]
 
@@ -246,7 +238,7 @@ def _refuse_invalid(rows: Rows, by_column: np.ndarray) -> None:
         return
     merge = functools.partial(states.merge_first, 5)
     rows = rows.only(*({"sample"} & {*rows.columns, *rows.unread}))
-    first = _reduce(states.first_invalid_leaf, merge, rows, {"n": 5})
+    first = graph.reduce_blocks(states.first_invalid_leaf, merge, rows, {"n": 5})
     if "sample" in rows.columns and len(rows.categories("sample")) > 1:
         listed = ", ".join(f"{row} (sample {rows.categories('sample')[code]})" for row, code in first)
     else:
@@ -257,142 +249,3 @@ def _refuse_invalid(rows: Rows, by_column: np.ndarray) -> None:
         f"NaN or infinite values by column: {counts}; first rows {listed}. "
         "Mend them, or leave these rows out and count them with invalid='drop' (--invalid drop)"
     )
-
-
-# The graph -------------------------------------------------------------------------------------------
-
-
-def _reduce(
-    leaf: Callable[..., Any], merge: Merge, rows: Rows, parameters: Mapping[str, Any], width: int = 0
-) -> Any:
-    """`leaf` on every block, merged in a tree: one compute, or a plain call for one block in memory."""
-    if rows.is_one_block:
-        return leaf(rows.loader(rows.x, *rows.arrays, start=0), **parameters)
-    leaves = _blockwise(leaf, rows, 1, np.empty((0, 0), object), parameters)
-    if width * 8 > FOLD_BYTES:
-        leaves = _fold(leaves, merge)
-    return _compute(_merge_tree(leaves, merge), in_memory=rows.in_memory)
-
-
-def _blockwise(
-    leaf: Callable[..., Any], rows: Rows, width: int, meta: np.ndarray, parameters: Mapping[str, Any]
-) -> da.Array:
-    """One task a block: read, check, call `leaf`. `meta` is given, so that nothing is called now."""
-    columns = [argument for array in rows.arrays for argument in (array, "i")]
-    shared = {name: _shared(value) for name, value in parameters.items()}
-    # The markers' index j stays in the output: contracting it would keep reading a task of its own.
-    return da.blockwise(
-        functools.partial(_on_block, leaf, rows.loader),
-        "ij",
-        rows.x,
-        "ij",
-        ArraySliceDep(rows.x.chunks),
-        "ij",
-        *columns,
-        adjust_chunks={"j": width},
-        align_arrays=False,
-        meta=meta,
-        parameters=shared,
-    )
-
-
-def _on_block(
-    leaf: Callable[..., Any], loader: Any, x: Any, place: Any, *columns: Any, parameters: dict[str, Any]
-) -> Any:
-    return leaf(loader(x, *columns, start=place[0].start), **parameters)
-
-
-def _shared(value: Any) -> Any:
-    return dask.delayed(value, pure=True) if getattr(value, "nbytes", 0) > SHARE_BYTES else value
-
-
-def _merge_tree(leaves: da.Array, merge: Merge) -> da.Array:
-    return da.reduction(
-        leaves,
-        chunk=_same,
-        combine=functools.partial(_merge_group, merge),
-        aggregate=functools.partial(_merge_group, merge),
-        axis=0,
-        split_every=FAN_IN,
-        concatenate=False,
-        dtype=object,
-        meta=np.empty((), object),
-    )
-
-
-def _same(state: Any, axis: Any = None, keepdims: Any = None) -> Any:
-    return state
-
-
-def _merge_group(merge: Merge, states: Any, axis: Any = None, keepdims: Any = None) -> Any:
-    return statistics.tree(states, merge) if isinstance(states, list) else states
-
-
-def _fold(leaves: da.Array, merge: Merge) -> da.Array:
-    """Runs of consecutive blocks inside one task each, about 4 tasks a thread: one large state a run.
-
-    A run's tasks travel as a small graph of their own and are executed one block after the other. Runs
-    hold a power of two of blocks, so that the order of addition is that of the unfolded tree.
-    """
-    n_blocks = leaves.numblocks[0]
-    run = 1
-    while n_blocks / (2 * run) >= 4 * _n_threads():
-        run *= 2
-    (leaves,) = dask.optimize(leaves)
-    graph = dict(leaves.__dask_graph__())
-    elsewhere = any(key not in graph for node in graph.values() for key in node.dependencies)
-    if run == 1 or elsewhere:  # blocks that workers hold already cannot travel inside a task
-        return leaves
-    name = f"fold-{leaves.name}-{run}"
-    tasks: dict[Any, Any] = {}
-    for number, first in enumerate(range(0, n_blocks, run)):
-        keys = [(leaves.name, i, 0) for i in range(first, min(first + run, n_blocks))]
-        tasks[(name, number, 0)] = Task((name, number, 0), _Run(_needed(graph, keys), keys, merge))
-    layers = HighLevelGraph({name: tasks}, {name: set()})
-    return da.Array(layers, name, chunks=((1,) * len(tasks), (1,)), meta=leaves._meta)
-
-
-class _Run:
-    """The tasks of consecutive blocks, executed in order and merged as they come."""
-
-    def __init__(self, graph: dict[Any, Any], keys: list[Any], merge: Merge):
-        self.graph, self.keys, self.merge = graph, keys, merge
-
-    def __call__(self) -> Any:
-        folder = statistics.Folder(self.merge)
-        for key in self.keys:
-            folder.push(dask.get(_needed(self.graph, [key]), key))
-        return folder.result()
-
-
-def _needed(graph: Mapping[Any, Any], keys: list[Any]) -> dict[Any, Any]:
-    """The part of a graph that `keys` depend on."""
-    needed, stack = {}, list(keys)
-    while stack:
-        key = stack.pop()
-        if key not in needed:
-            needed[key] = graph[key]
-            stack.extend(graph[key].dependencies)
-    return needed
-
-
-def _n_threads() -> int:
-    client = _client()
-    return (
-        sum(client.nthreads().values()) if client else dask.config.get("num_workers", dask.system.CPU_COUNT)
-    )
-
-
-def _client() -> Any:
-    try:
-        from distributed import get_client
-
-        return get_client()
-    except ValueError:
-        return None
-
-
-def _compute(collection: da.Array, in_memory: bool = False) -> Any:
-    with blas.one_thread():
-        (result,) = dask.compute(collection, **({"scheduler": "threads"} if in_memory else {}))
-    return result

@@ -14,7 +14,7 @@ from dask.task_spec import Alias
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scaleshift.blocks import blas, passes, states
+from scaleshift.blocks import blas, graph, passes, states
 from scaleshift.blocks.block import Column
 from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import DataError
@@ -68,7 +68,7 @@ def computes(monkeypatch):
     """How often a graph was computed."""
     calls = []
     compute = dask.compute
-    monkeypatch.setattr(passes.dask, "compute", lambda *a, **k: calls.append(1) or compute(*a, **k))
+    monkeypatch.setattr(graph.dask, "compute", lambda *a, **k: calls.append(1) or compute(*a, **k))
     return calls
 
 
@@ -88,12 +88,12 @@ def test_a_second_run_gives_the_same_bits():
 
 def test_folding_blocks_inside_tasks_changes_no_bit(monkeypatch):
     plain = totals(chunked(100))
-    monkeypatch.setattr(passes, "FOLD_BYTES", 0)
-    monkeypatch.setattr(passes, "_n_threads", lambda: 2)
+    monkeypatch.setattr(graph, "FOLD_BYTES", 0)
+    monkeypatch.setattr(graph, "_n_threads", lambda: 2)
     assert np.array_equal(totals(chunked(100))["sum"], plain["sum"])
-    leaves = passes._blockwise(states.first_invalid_leaf, chunked(100), 1, np.empty((0, 0), object), {"n": 1})
+    leaves = graph.on_blocks(states.first_invalid_leaf, chunked(100), 1, np.empty((0, 0), object), {"n": 1})
     assert leaves.numblocks[0] == 51
-    folded = passes._fold(leaves, partial(states.merge_first, 1))
+    folded = graph.fold(leaves, partial(states.merge_first, 1))
     assert folded.numblocks[0] == 13  # runs of 4 = the longest with 4 tasks or more for each of 2 threads
     assert tasks(folded) == 13
 
@@ -199,9 +199,9 @@ def test_large_keyed_states_are_folded_too(monkeypatch):
     layout = {"sum": (D,), "start": ()}
     plain = passes.total(sample_moments, chunked(100), layout, keyed="sample")
     folds = []
-    fold = passes._fold
-    monkeypatch.setattr(passes, "FOLD_BYTES", 0)
-    monkeypatch.setattr(passes, "_fold", lambda *a: folds.append(1) or fold(*a))
+    fold = graph.fold
+    monkeypatch.setattr(graph, "FOLD_BYTES", 0)
+    monkeypatch.setattr(graph, "fold", lambda *a: folds.append(1) or fold(*a))
     folded = passes.total(sample_moments, chunked(100), layout, keyed="sample")
     assert folds == [1]
     assert all(np.array_equal(folded[name], plain[name]) for name in plain)

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from distributed import Client, LocalCluster
 
 import scaleshift as ss
-from scaleshift.blocks import passes
+from scaleshift.blocks import graph, passes
 from scaleshift.blocks.rows import as_rows
 from scaleshift.cli import main
 
@@ -73,7 +73,7 @@ def test_one_threaded_worker_gives_the_bits_of_threads(alone):
 
 
 def test_folded_states_give_the_same_bits_on_workers(two_processes, alone, monkeypatch):
-    monkeypatch.setattr(passes, "FOLD_BYTES", 0)
+    monkeypatch.setattr(graph, "FOLD_BYTES", 0)
     assert np.array_equal(total(), alone)
 
 
@@ -87,7 +87,7 @@ def shifted(block, offset):
 
 
 def test_persisted_rows_are_not_read_again(two_processes, alone, monkeypatch, tmp_path):
-    monkeypatch.setattr(passes, "FOLD_BYTES", 0)  # futures cannot be folded into a task: must not break
+    monkeypatch.setattr(graph, "FOLD_BYTES", 0)  # futures cannot be folded into a task: must not break
     source = da.from_array(X, chunks=(1_000, -1)).map_blocks(noted, tmp_path, dtype=X.dtype, meta=X[:0])
     x = source.persist()
     for _ in range(2):

@@ -1,0 +1,164 @@
+"""How does a pass become a Dask graph?  One task a block, a tree of fixed shape, one compute.
+
+Only `passes` uses this. Graphs are built without calling a kernel, and merged in an order that depends on the
+block numbers alone.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.highlevelgraph import HighLevelGraph
+from dask.layers import ArraySliceDep
+from dask.task_spec import Task
+
+from scaleshift.blocks import blas, statistics
+from scaleshift.blocks.block import Rows
+from scaleshift.blocks.states import Merge
+
+FAN_IN = 16  # a power of two: see statistics.tree
+FOLD_BYTES = 4_000_000  # a packed state above this is folded over consecutive blocks inside one task
+SHARE_BYTES = 1_000_000  # a parameter above this enters the graph once
+
+
+def reduce_blocks(
+    leaf: Callable[..., Any], merge: Merge, rows: Rows, parameters: Mapping[str, Any], width: int = 0
+) -> Any:
+    """`leaf` on every block, merged in a tree: one compute, or a plain call for one block in memory."""
+    if rows.is_one_block:
+        return leaf(rows.loader(rows.x, *rows.arrays, start=0), **parameters)
+    leaves = on_blocks(leaf, rows, 1, np.empty((0, 0), object), parameters)
+    if width * 8 > FOLD_BYTES:
+        leaves = fold(leaves, merge)
+    return compute(merge_tree(leaves, merge), in_memory=rows.in_memory)
+
+
+def on_blocks(
+    leaf: Callable[..., Any], rows: Rows, width: int, meta: np.ndarray, parameters: Mapping[str, Any]
+) -> da.Array:
+    """One task a block: read, check, call `leaf`. `meta` is given, so that nothing is called now."""
+    columns = [argument for array in rows.arrays for argument in (array, "i")]
+    shared = {name: _shared(value) for name, value in parameters.items()}
+    # The markers' index j stays in the output: contracting it would keep reading a task of its own.
+    return da.blockwise(
+        functools.partial(_on_block, leaf, rows.loader),
+        "ij",
+        rows.x,
+        "ij",
+        ArraySliceDep(rows.x.chunks),
+        "ij",
+        *columns,
+        adjust_chunks={"j": width},
+        align_arrays=False,
+        meta=meta,
+        parameters=shared,
+    )
+
+
+def _on_block(
+    leaf: Callable[..., Any], loader: Any, x: Any, place: Any, *columns: Any, parameters: dict[str, Any]
+) -> Any:
+    return leaf(loader(x, *columns, start=place[0].start), **parameters)
+
+
+def _shared(value: Any) -> Any:
+    return dask.delayed(value, pure=True) if getattr(value, "nbytes", 0) > SHARE_BYTES else value
+
+
+def merge_tree(leaves: da.Array, merge: Merge) -> da.Array:
+    """Leaves, states of any kind, merged 16 neighbours at a time until one is left."""
+    return da.reduction(
+        leaves,
+        chunk=_same,
+        combine=functools.partial(_merge_group, merge),
+        aggregate=functools.partial(_merge_group, merge),
+        axis=0,
+        split_every=FAN_IN,
+        concatenate=False,
+        dtype=object,
+        meta=np.empty((), object),
+    )
+
+
+def _same(state: Any, axis: Any = None, keepdims: Any = None) -> Any:
+    return state
+
+
+def _merge_group(merge: Merge, states: Any, axis: Any = None, keepdims: Any = None) -> Any:
+    return statistics.tree(states, merge) if isinstance(states, list) else states
+
+
+def fold(leaves: da.Array, merge: Merge) -> da.Array:
+    """Runs of consecutive blocks inside one task each, about 4 tasks a thread: one large state a run.
+
+    A run's tasks travel as a small graph of their own and are executed one block after the other. Runs
+    hold a power of two of blocks, so that the order of addition is that of the unfolded tree.
+    """
+    n_blocks = leaves.numblocks[0]
+    run = 1
+    while n_blocks / (2 * run) >= 4 * _n_threads():
+        run *= 2
+    (leaves,) = dask.optimize(leaves)
+    graph = dict(leaves.__dask_graph__())
+    elsewhere = any(key not in graph for node in graph.values() for key in node.dependencies)
+    if run == 1 or elsewhere:  # blocks that workers hold already cannot travel inside a task
+        return leaves
+    name = f"fold-{leaves.name}-{run}"
+    tasks: dict[Any, Any] = {}
+    for number, first in enumerate(range(0, n_blocks, run)):
+        keys = [(leaves.name, i, 0) for i in range(first, min(first + run, n_blocks))]
+        tasks[(name, number, 0)] = Task((name, number, 0), _Run(_needed(graph, keys), keys, merge))
+    layers = HighLevelGraph({name: tasks}, {name: set()})
+    return da.Array(layers, name, chunks=((1,) * len(tasks), (1,)), meta=leaves._meta)
+
+
+class _Run:
+    """The tasks of consecutive blocks, executed in order and merged as they come."""
+
+    def __init__(self, graph: dict[Any, Any], keys: list[Any], merge: Merge):
+        self.graph, self.keys, self.merge = graph, keys, merge
+
+    def __call__(self) -> Any:
+        folder = statistics.Folder(self.merge)
+        for key in self.keys:
+            folder.push(dask.get(_needed(self.graph, [key]), key))
+        return folder.result()
+
+
+def _needed(graph: Mapping[Any, Any], keys: list[Any]) -> dict[Any, Any]:
+    """The part of a graph that `keys` depend on."""
+    needed, stack = {}, list(keys)
+    while stack:
+        key = stack.pop()
+        if key not in needed:
+            needed[key] = graph[key]
+            stack.extend(graph[key].dependencies)
+    return needed
+
+
+def _n_threads() -> int:
+    client = _client()
+    return (
+        sum(client.nthreads().values()) if client else dask.config.get("num_workers", dask.system.CPU_COUNT)
+    )
+
+
+def _client() -> Any:
+    try:
+        from distributed import get_client
+
+        return get_client()
+    except ValueError:
+        return None
+
+
+def compute(collection: da.Array, in_memory: bool = False) -> Any:
+    """The one compute of a pass; rows in memory stay on Dask's threads, also beside a cluster."""
+    with blas.one_thread():
+        (result,) = dask.compute(collection, **({"scheduler": "threads"} if in_memory else {}))
+    return result
