@@ -64,7 +64,7 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
         X = X["X"]
     table = X
     x, markers = matrix(X)
-    x = _known_chunks(x)
+    x = known_chunks(x)
     for name, values_ in given.items():
         if values_ is not None:
             check_same_rows(table, values_, name)
@@ -76,7 +76,7 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
         x = to_dask(x, (_cut(len(x)), (x.shape[1],)))
     if "sample" not in columns:
         columns["sample"] = Column(_zeros(x), np.array(["all"]), coded=True)
-    columns = {name: replace(c, values=_aligned(c.values, x, name)) for name, c in columns.items()}
+    columns = {name: replace(c, values=aligned(c.values, x, name)) for name, c in columns.items()}
     return Rows(x, columns, markers, invalid, None, in_memory)
 
 
@@ -94,7 +94,8 @@ def _dataset_columns(cells: xr.Dataset, given: dict[str, Any]) -> tuple[dict[str
     return columns, given
 
 
-def _known_chunks(x: Any) -> Any:
+def known_chunks(x: Any) -> Any:
+    """Rows with known chunk sizes and all markers in one chunk; arrays in memory as they are."""
     if not isinstance(x, da.Array):
         return x
     if np.isnan(x.shape[0]):
@@ -139,7 +140,7 @@ def _known_length(values: da.Array) -> da.Array:
     return values.copy().compute_chunk_sizes() if np.isnan(values.shape[0]) else values
 
 
-def _aligned(values: Any, x: Any, name: str) -> Any:
+def aligned(values: Any, x: Any, name: str) -> Any:
     """A column with the row chunks of X."""
     if len(values) != x.shape[0]:
         raise ChunkError(f"{name} has {len(values)} values, X has {x.shape[0]} rows")

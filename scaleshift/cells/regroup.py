@@ -14,7 +14,8 @@ import dask.array as da
 import numpy as np
 import xarray as xr
 
-from scaleshift.cells.schema import LABEL_CODE, SAMPLE, SAMPLE_CODE, X, check_code_range
+from scaleshift.blocks.rows import aligned, known_chunks
+from scaleshift.cells.schema import LABEL, LABEL_CODE, SAMPLE, SAMPLE_CODE, X, check_code_range
 from scaleshift.kernels.reference import to_numpy
 
 
@@ -60,13 +61,12 @@ class LazyCells:
     """Regrouped cells of a Dask array."""
 
     def __init__(self, cells: xr.Dataset) -> None:
-        lazy = cells[X].data.rechunk({1: -1})
-        rows = lazy.chunks[0]
+        lazy = known_chunks(cells[X].data)
         self._intensity = lazy.to_delayed().ravel().tolist()
-        self._sample = _blocks(cells[SAMPLE_CODE].data, rows)
-        self._label = _blocks(cells[LABEL_CODE].data, rows)
+        self._sample = aligned(cells[SAMPLE_CODE].data, lazy, SAMPLE).to_delayed().tolist()
+        self._label = aligned(cells[LABEL_CODE].data, lazy, LABEL).to_delayed().tolist()
         self._shape_dtype = (lazy.shape[1], lazy.dtype)
-        counted = _each(_count, self._sample, [cells.sizes[SAMPLE]] * len(rows))
+        counted = _each(_count, self._sample, [cells.sizes[SAMPLE]] * len(self._sample))
         self._block_counts = np.array(counted)  # (n_blocks, n_samples)
         self.counts = self._block_counts.sum(axis=0)
         # Row at which the cells of each block and sample start: sample by sample, in it block by block.
@@ -118,17 +118,8 @@ def _count(codes: np.ndarray, n_samples: int) -> np.ndarray:
     return np.bincount(codes, minlength=n_samples)
 
 
-def _blocks(codes: Any, rows: tuple[int, ...]) -> list[Any]:
-    """Codes cut at the blocks of X: arrays, or delayed ones where they are lazy."""
-    if isinstance(codes, da.Array):
-        return codes.rechunk((rows,)).to_delayed().tolist()
-    return np.split(codes, np.cumsum(rows)[:-1])
-
-
 def _each(function: Callable[..., Any], blocks: list[Any], *arguments: list[Any]) -> list[Any]:
-    """The function of each block: at once, or in one compute where the blocks are lazy."""
-    if isinstance(blocks[0], np.ndarray):
-        return [function(*each) for each in zip(blocks, *arguments, strict=True)]
+    """The function of each block, in one compute."""
     lazy = dask.delayed(function)
     return list(dask.compute(*[lazy(*each) for each in zip(blocks, *arguments, strict=True)]))
 

@@ -91,6 +91,7 @@ def test_samples_without_cells_are_listed(tmp_path):
     np.testing.assert_array_equal(open_cells(tmp_path / "study.zarr", samples=["c", "d"])["X"], X[2:3])
 
 
+@pytest.mark.filterwarnings("ignore:X has .* chunks along the markers")
 @settings(max_examples=25, deadline=None)
 @given(
     n_cells=st.integers(1, 60),
