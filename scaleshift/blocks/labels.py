@@ -174,7 +174,7 @@ def _refuse_dates(values: Any, what: str) -> None:
 
 
 def _numbers(text: str) -> list[str]:
-    return re.findall(r"[0-9]+", text)
+    return [digits.lstrip("0") for digits in re.findall(r"[0-9]+", text)]
 
 
 def as_array(values: Any) -> np.ndarray:

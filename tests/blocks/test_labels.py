@@ -57,6 +57,13 @@ def test_an_unknown_label_is_named_with_the_closest_one():
         labels.encode(["Bcell"], np.array(["Bcells", "Tcells"]))
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"), [("S1", "did you mean 'S01'"), ("cd3", "did you mean 'CD3'"), ("CD8", "known: ")]
+)
+def test_a_suggestion_has_the_same_numbers(name, hint):
+    assert hint in labels.suggestion(name, ["S01", "S02", "CD3", "CD19"])
+
+
 def test_two_dimensional_labels_are_refused():
     with pytest.raises(DataError, match="2 dimensions"):
         labels.factorize(np.zeros((3, 1)))
