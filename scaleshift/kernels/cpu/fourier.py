@@ -17,7 +17,7 @@ from scaleshift.kernels.reference import host_codes
 
 _GROUPS_AT_ONCE = 1000  # float32 sums of more groups leave the cache: then rows are sorted by group
 _CENTRE_ROWS = 100
-_TILE_ROWS = 2048
+_TILE_BYTES = 1 << 17  # of packed rows: an eighth of a core's second cache
 _FLUSH_ROWS = 256  # float32 sums of more rows lose digits where all rows look alike (low frequencies)
 _PAGE = 4096
 _FAR = 1024.0  # turns: beyond, float32 angles lose digits, and from 2^22 on they are no angles any more
@@ -161,13 +161,14 @@ def _add_rows(
     """Add cos and sin of the given rows, about the centre, to sums (groups, 2, F), tile by tile."""
     n_groups, _, n_frequencies = sums.shape
     width = -(-n_frequencies // 16) * 16
-    tile = np.zeros((_TILE_ROWS, turns.shape[0]), dtype=np.float32)
-    labels = np.empty(_TILE_ROWS, dtype=np.int32)
+    size = max(64, _TILE_BYTES // (4 * len(turns)) // 4 * 4)
+    tile = np.zeros((size, len(turns)), dtype=np.float32)
+    labels = np.empty(size, dtype=np.int32)
     angles = _work_rows(4, n_frequencies)
     partial = _work_rows(n_groups, 2, n_frequencies)
     counts = np.zeros(n_groups, dtype=np.int64)
-    for start in range(0, rows.size, _TILE_ROWS):
-        chosen = rows[start : start + _TILE_ROWS]
+    for start in range(0, rows.size, size):
+        chosen = rows[start : start + size]
         _pack(x, chosen, codes, centre, tile, labels)
         _add_tile(tile, labels[: chosen.size], turns, width, angles, partial, counts, sums)
     for group in np.flatnonzero(counts):
