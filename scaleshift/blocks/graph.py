@@ -13,9 +13,11 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+from dask.core import flatten
+from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
-from dask.task_spec import Task
+from dask.task_spec import DataNode, List, Task, TaskRef
 
 from scaleshift.blocks import blas, statistics
 from scaleshift.blocks.block import Rows
@@ -27,15 +29,25 @@ SHARE_BYTES = 1_000_000  # a parameter above this enters the graph once
 
 
 def reduce_blocks(
-    leaf: Callable[..., Any], merge: Merge, rows: Rows, parameters: Mapping[str, Any], width: int = 0
+    leaf: Callable[..., Any],
+    merge: Merge,
+    rows: Rows,
+    parameters: Mapping[str, Any],
+    width: int = 0,
+    shared: Mapping[str, Any] | None = None,
 ) -> Any:
-    """`leaf` on every block, merged in a tree: one compute, or a plain call for one block in memory."""
+    """`leaf` on every block, merged in a tree: one compute, or a plain call for one block in memory.
+
+    `shared` are parameters of both, leaf and merge.
+    """
+    shared = shared or {}
     if rows.is_one_block:
-        return leaf(rows.loader(rows.x, *rows.arrays, start=0), **parameters)
-    leaves = on_blocks(leaf, rows, 1, np.empty((0, 0), object), parameters)
+        return leaf(rows.loader(rows.x, *rows.arrays, start=0), **parameters, **shared)
+    parameters, shared = _once(parameters), _once(shared)
+    leaves = on_blocks(leaf, rows, 1, np.empty((0, 0), object), {**parameters, **shared})
     if width * 8 > FOLD_BYTES:
-        leaves = fold(leaves, merge)
-    return compute(merge_tree(leaves, merge), in_memory=rows.in_memory)
+        leaves = fold(leaves, merge, parameters, shared)
+    return compute(merge_tree(leaves, merge, shared), in_memory=rows.in_memory)
 
 
 def on_blocks(
@@ -43,7 +55,6 @@ def on_blocks(
 ) -> da.Array:
     """One task a block: read, check, call `leaf`. `meta` is given, so that nothing is called now."""
     columns = [argument for array in rows.arrays for argument in (array, "i")]
-    shared = {name: _shared(value) for name, value in parameters.items()}
     # The markers' index j stays in the output: contracting it would keep reading a task of its own.
     return da.blockwise(
         functools.partial(_on_block, leaf, rows.loader),
@@ -56,7 +67,7 @@ def on_blocks(
         adjust_chunks={"j": width},
         align_arrays=False,
         meta=meta,
-        parameters=shared,
+        parameters=_once(parameters),
     )
 
 
@@ -66,39 +77,60 @@ def _on_block(
     return leaf(loader(x, *columns, start=place[0].start), **parameters)
 
 
-def _shared(value: Any) -> Any:
-    return dask.delayed(value, pure=True) if getattr(value, "nbytes", 0) > SHARE_BYTES else value
+def _once(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The same parameters, large ones as objects that enter the graph once, whoever needs them."""
+    return {
+        name: value
+        if isinstance(value, Delayed) or getattr(value, "nbytes", 0) <= SHARE_BYTES
+        else dask.delayed(value, pure=False)
+        for name, value in parameters.items()
+    }
 
 
-def merge_tree(leaves: da.Array, merge: Merge) -> da.Array:
+def merge_tree(leaves: da.Array, merge: Merge, shared: Mapping[str, Any] | None = None) -> da.Array:
     """Leaves, states of any kind, merged 16 neighbours at a time until one is left."""
-    return da.reduction(
-        leaves,
-        chunk=_same,
-        combine=functools.partial(_merge_group, merge),
-        aggregate=functools.partial(_merge_group, merge),
-        axis=0,
-        split_every=FAN_IN,
-        concatenate=False,
-        dtype=object,
-        meta=np.empty((), object),
-    )
+    shared = shared or {}
+    name = f"merge-{leaves.name}"
+    keys = list(flatten(leaves.__dask_keys__()))
+    tasks: dict[Any, Any] = {}
+    level = 0
+    while level == 0 or len(keys) > 1:
+        groups = [keys[first : first + FAN_IN] for first in range(0, len(keys), FAN_IN)]
+        # The root has the key of an array without dimensions.
+        keys = [(name, level, number) for number in range(len(groups))] if len(groups) > 1 else [(name,)]
+        for key, group in zip(keys, groups, strict=True):
+            tasks[key] = Task(key, _merge_group, merge, List(*map(TaskRef, group)), **_references(shared))
+        level += 1
+    layers = HighLevelGraph.from_collections(name, tasks, [leaves, *_delayed(shared)])
+    return da.Array(layers, name, chunks=(), meta=np.empty((), object))
 
 
-def _same(state: Any, axis: Any = None, keepdims: Any = None) -> Any:
-    return state
+def _merge_group(merge: Merge, states: list[Any], **shared: Any) -> Any:
+    return statistics.tree(states, functools.partial(merge, **shared))
 
 
-def _merge_group(merge: Merge, states: Any, axis: Any = None, keepdims: Any = None) -> Any:
-    return statistics.tree(states, merge) if isinstance(states, list) else states
+def _delayed(shared: Mapping[str, Any]) -> list[Delayed]:
+    return [value for value in shared.values() if isinstance(value, Delayed)]
 
 
-def fold(leaves: da.Array, merge: Merge) -> da.Array:
+def _references(shared: Mapping[str, Any]) -> dict[str, Any]:
+    """The same parameters as arguments of a task."""
+    return {name: TaskRef(v.key) if isinstance(v, Delayed) else v for name, v in shared.items()}
+
+
+def fold(
+    leaves: da.Array,
+    merge: Merge,
+    parameters: Mapping[str, Any] | None = None,
+    shared: Mapping[str, Any] | None = None,
+) -> da.Array:
     """Runs of consecutive blocks inside one task each, about 4 tasks a thread: one large state a run.
 
-    A run's tasks travel as a small graph of their own and are executed one block after the other. Runs
-    hold a power of two of blocks, so that the order of addition is that of the unfolded tree.
+    A run's tasks travel as a small graph of their own and are executed one block after the other; large
+    parameters stay outside. Runs hold a power of two of blocks, so that the order of addition is that of
+    the unfolded tree.
     """
+    parameters, shared = parameters or {}, shared or {}
     n_blocks = leaves.numblocks[0]
     run = 1
     while n_blocks / (2 * run) >= 4 * _n_threads():
@@ -108,25 +140,32 @@ def fold(leaves: da.Array, merge: Merge) -> da.Array:
     elsewhere = any(key not in graph for node in graph.values() for key in node.dependencies)
     if run == 1 or elsewhere:  # blocks that workers hold already cannot travel inside a task
         return leaves
+    outside = {value.key: value for value in [*_delayed(parameters), *_delayed(shared)]}
     name = f"fold-{leaves.name}-{run}"
     tasks: dict[Any, Any] = {}
     for number, first in enumerate(range(0, n_blocks, run)):
         keys = [(leaves.name, i, 0) for i in range(first, min(first + run, n_blocks))]
-        tasks[(name, number, 0)] = Task((name, number, 0), _Run(_needed(graph, keys), keys, merge))
-    layers = HighLevelGraph({name: tasks}, {name: set()})
+        inner = {key: node for key, node in _needed(graph, keys).items() if key not in outside}
+        key = (name, number, 0)
+        call = _Run(inner, keys, merge, list(outside))
+        tasks[key] = Task(key, call, *map(TaskRef, outside), **_references(shared))
+    layers = HighLevelGraph.from_collections(name, tasks, list(outside.values()))
     return da.Array(layers, name, chunks=((1,) * len(tasks), (1,)), meta=leaves._meta)
 
 
 class _Run:
     """The tasks of consecutive blocks, executed in order and merged as they come."""
 
-    def __init__(self, graph: dict[Any, Any], keys: list[Any], merge: Merge):
-        self.graph, self.keys, self.merge = graph, keys, merge
+    def __init__(self, graph: dict[Any, Any], keys: list[Any], merge: Merge, outside: list[Any]):
+        self.graph, self.keys, self.merge, self.outside = graph, keys, merge, outside
 
-    def __call__(self) -> Any:
-        folder = statistics.Folder(self.merge)
+    def __call__(self, *values: Any, **shared: Any) -> Any:
+        """Give the run's state; `values` are those of the keys outside the run."""
+        given = {key: DataNode(key, value) for key, value in zip(self.outside, values, strict=True)}
+        graph = {**self.graph, **given}
+        folder = statistics.Folder(functools.partial(self.merge, **shared))
         for key in self.keys:
-            folder.push(dask.get(_needed(self.graph, [key]), key))
+            folder.push(dask.get(_needed(graph, [key]), key))
         return folder.result()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import dask.array as da
@@ -16,7 +17,7 @@ import numpy as np
 
 from scaleshift.blocks import graph, states, statistics
 from scaleshift.blocks.block import Column, Rows
-from scaleshift.blocks.states import Kernel, Merge
+from scaleshift.blocks.states import Finish, Kernel, Merge
 from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
 
@@ -28,6 +29,7 @@ def total(
     *,
     keyed: str | None = None,
     merge: Merge | None = None,
+    finish: Finish | None = None,
     **parameters: Any,
 ) -> dict[str, np.ndarray]:
     """Sum what `kernel` computes on each block: one pass over the rows.
@@ -42,7 +44,10 @@ def total(
         Shapes of the arrays, without the key axis.
     keyed : str, optional
         Name of a code column. The kernel then sees its codes renumbered to those present in the
-        block, gets ``n_groups`` as a parameter, and returns arrays with one leading axis over them.
+        block, gets these as the parameter ``keys``, and returns arrays with one leading axis over them.
+    finish : Finish, optional
+        With `keyed`: the answer that is computed from each key's sums, on the worker that meets its last
+        rows. Sums of a key then never leave the workers.
     merge : callable, optional
         ``merge(a, b)`` in place of addition; states stay as the kernel made them.
     **parameters
@@ -51,7 +56,8 @@ def total(
     Returns
     -------
     dict of name to float64 array
-        With `keyed` one leading axis over the keys present, which stand in the entry "key".
+        With `keyed` one leading axis over the keys present, which stand in the entry "key" and ascend;
+        with `finish` the arrays are those of its layout.
 
     Raises
     ------
@@ -73,6 +79,9 @@ def total(
     if merge is not None:
         return _merged(kernel, rows, merge, parameters)
     assert layout is not None
+    if finish is not None:
+        assert keyed is not None, "only sums by key are finished"
+        return _finished(kernel, rows, layout, keyed, finish, parameters)
     if keyed is not None:
         return _keyed(kernel, rows, layout, keyed, parameters)
     width = statistics.size(layout)
@@ -126,12 +135,38 @@ def counts(rows: Rows, name: str) -> np.ndarray:
     >>> counts(as_rows(np.ones((3, 1)), ["b", "a", "b"]), "label").tolist()
     [1, 2]
     """
+    found = rows.columns[name].counts
+    return _added(tally(rows, name), len(rows.categories(name))) if found is None else found
+
+
+def tally(rows: Rows, name: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows of each category in every block, finite or not: one pass over that column only.
+
+    Returns
+    -------
+    list of (codes, counts)
+        One entry a block, in row order: the codes that occur there, ascending, and their rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scaleshift.blocks.rows import as_rows
+    >>> [(codes.tolist(), n.tolist()) for codes, n in tally(as_rows(np.ones((3, 1)), [1, 0, 1]), "label")]
+    [([0, 1], [1, 2])]
+    """
     column = rows.columns[name]
-    if column.counts is not None:
-        return column.counts
-    found, n = values(column)
-    result = np.zeros(len(rows.categories(name)), np.int64)
-    result[found[found >= 0]] = n[found >= 0]
+    leaf = functools.partial(states.tally_leaf, replace(column, values=None, counts=None))
+    if not isinstance(column.values, da.Array):
+        return leaf(column.values)["blocks"]
+    leaves = da.map_blocks(leaf, column.values, meta=np.empty(0, object), dtype=object)
+    return graph.compute(graph.merge_tree(leaves, states.merge_tally))["blocks"]
+
+
+def _added(blocks: list[tuple[np.ndarray, np.ndarray]], n_categories: int) -> np.ndarray:
+    result = np.zeros(n_categories, np.int64)
+    for codes, n in blocks:
+        known = codes < n_categories  # a code beyond is an error that the pass over X words
+        result[codes[known]] += n[known]
     return result
 
 
@@ -223,6 +258,23 @@ def _keyed(
     state = graph.reduce_blocks(leaf, states.merge_keyed, rows, parameters, width)
     _refuse_invalid(rows, state["invalid"])
     return {"key": state["key"], **statistics.unpack(state["state"], layout)}
+
+
+def _finished(
+    kernel: Kernel,
+    rows: Rows,
+    layout: Layout,
+    keyed: str,
+    finish: Finish,
+    parameters: Mapping[str, Any],
+) -> dict[str, np.ndarray]:
+    leaf = functools.partial(states.finished_leaf, kernel, layout, keyed)
+    merge = functools.partial(states.merge_finished, layout)
+    width = statistics.size(layout) * len(rows.categories(keyed))  # at most
+    state = graph.reduce_blocks(leaf, merge, rows, parameters, width, {"finish": finish})
+    _refuse_invalid(rows, state["invalid"])
+    order = np.argsort(state["done"])
+    return {"key": state["done"][order], **statistics.unpack(state["answer"][order], finish.layout)}
 
 
 def _merged(kernel: Kernel, rows: Rows, merge: Merge, parameters: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from scaleshift.blocks import labels, noise, statistics
-from scaleshift.blocks.block import Block
+from scaleshift.blocks.block import Block, Column
 from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
@@ -36,23 +37,72 @@ def keyed_leaf(kernel: Kernel, layout: Layout, keyed: str, block: Block, **param
     """The kernel's arrays for every code of the column `keyed` that occurs, renumbered from 0."""
     codes = block.columns[keyed]
     present = codes >= 0
-    key = np.flatnonzero(np.bincount(codes[present]))
+    n_rows = np.bincount(codes[present])
+    key = np.flatnonzero(n_rows)
     position = np.zeros(int(key[-1]) + 1 if key.size else 1, np.int32)
     position[key] = np.arange(key.size)
     local = np.where(present, position[np.where(present, codes, 0)], -1)
     block = block._replace(columns={**block.columns, keyed: local})
-    arrays = kernel(block, n_groups=key.size, **parameters)
+    arrays = kernel(block, keys=key, **parameters)
     state = statistics.pack(arrays, layout, lead=(key.size,))
-    return {"key": key, "state": state, "invalid": block.invalid_by_column}
+    return {"key": key, "state": state, "n_rows": n_rows[key], "invalid": block.invalid_by_column}
 
 
 def merge_keyed(a: State, b: State) -> State:
     """Sum the states of the keys that both have."""
     key = np.union1d(a["key"], b["key"])
-    state = np.zeros((key.size, a["state"].shape[1]))
+    state, n_rows = np.zeros((key.size, a["state"].shape[1])), np.zeros(key.size, np.int64)
     for part in (a, b):
-        state[np.searchsorted(key, part["key"])] += part["state"]
-    return {"key": key, "state": state, "invalid": a["invalid"] + b["invalid"]}
+        place = np.searchsorted(key, part["key"])
+        state[place] += part["state"]
+        n_rows[place] += part["n_rows"]
+    return {"key": key, "state": state, "n_rows": n_rows, "invalid": a["invalid"] + b["invalid"]}
+
+
+# Sums by key, of which only a small answer is wanted ---------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What becomes of a key's sums once all its rows are in: computed on the worker that has them."""
+
+    function: Callable[[dict[str, np.ndarray]], Mapping[str, Any]]  # one key's arrays -> its answer
+    layout: Layout  # shapes of the answer's arrays
+    n_rows: np.ndarray  # (n_keys,) rows of each key
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return self.n_rows.nbytes + getattr(self.function, "nbytes", 0)
+
+
+def finished_leaf(
+    kernel: Kernel, layout: Layout, keyed: str, block: Block, finish: Finish, **parameters: Any
+) -> State:
+    """The same as `keyed_leaf`, with the answers of keys that lie in this block alone."""
+    state = keyed_leaf(kernel, layout, keyed, block, **parameters)
+    none = {"done": np.empty(0, np.int64), "answer": np.empty((0, statistics.size(finish.layout)))}
+    return _finish({**state, **none}, layout, finish)
+
+
+def merge_finished(layout: Layout, a: State, b: State, finish: Finish) -> State:
+    """Answers of both, sums of the keys that are not complete yet."""
+    answers = {name: np.concatenate([a[name], b[name]]) for name in ("done", "answer")}
+    return _finish({**merge_keyed(a, b), **answers}, layout, finish)
+
+
+def _finish(state: State, layout: Layout, finish: Finish) -> State:
+    complete = state["n_rows"] == finish.n_rows[state["key"]]
+    answers = [
+        statistics.pack(finish.function(statistics.unpack(packed, layout)), finish.layout)
+        for packed in state["state"][complete]
+    ]
+    return {
+        **{name: state[name][~complete] for name in ("key", "state", "n_rows")},
+        "invalid": state["invalid"],
+        "done": np.concatenate([state["done"], state["key"][complete]]),
+        "answer": np.concatenate([state["answer"], *[answer[None] for answer in answers]]),
+    }
 
 
 # Anything with a merge of its own ----------------------------------------------------------------------
@@ -91,6 +141,23 @@ def _distinct(array: np.ndarray, weights: np.ndarray) -> State:
     present = codes >= 0
     counts = np.bincount(codes[present], weights[present], minlength=len(found)).astype(np.int64)
     return {"values": np.asarray(found), "counts": counts}
+
+
+# How many rows of each category a block has ------------------------------------------------------------
+
+
+def tally_leaf(column: Column, values: np.ndarray) -> State:
+    """Codes that occur in one block of a column, and their numbers of rows."""
+    assert column.categories is not None
+    codes = values if column.coded else labels.encode(values, column.categories)
+    n_rows = np.bincount(codes[codes >= 0])
+    present = np.flatnonzero(n_rows)
+    return {"blocks": [(present, n_rows[present])]}
+
+
+def merge_tally(a: State, b: State) -> State:
+    """The blocks of both, in order."""
+    return {"blocks": a["blocks"] + b["blocks"]}
 
 
 # The rows with the smallest random keys ----------------------------------------------------------------

@@ -74,13 +74,15 @@ def group_sums(
     block: Block,
     *,
     group: str,
-    n_groups: int,
     function: Callable[..., np.ndarray],
+    n_groups: int = 0,
+    keys: np.ndarray | None = None,
     foreign: np.ndarray | None = None,
     **parameters: Any,
 ) -> dict[str, np.ndarray]:
     """Kernel of both passes: feature sums, counts and invalid rows by group."""
     codes = block.codes(group)
+    n_groups = n_groups if keys is None else keys.size
     state = {
         "sums": function(block.x, codes, n_groups, **parameters),
         "counts": _count(codes, n_groups),

@@ -34,11 +34,11 @@ def class_sums(block, n_groups, offset=0.0):
     return {"sum": sums, "count": np.bincount(codes[codes >= 0], minlength=n_groups)}
 
 
-def sample_moments(block, n_groups):
+def sample_moments(block, keys):
     codes = block.codes("sample")
-    sums = np.zeros((n_groups, block.x.shape[1]))
+    sums = np.zeros((keys.size, block.x.shape[1]))
     np.add.at(sums, codes[codes >= 0], block.x[codes >= 0])
-    return {"sum": sums, "start": np.full(n_groups, float(block.start >= 0))}
+    return {"sum": sums, "start": np.full(keys.size, float(block.start >= 0))}
 
 
 def row_numbers(block):
