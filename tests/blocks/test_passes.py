@@ -106,6 +106,71 @@ def test_keyed_totals_equal_those_of_each_key_alone(seed):
         np.testing.assert_allclose(total, X[key == SAMPLE].sum(axis=0), rtol=1e-10)
 
 
+def answer(state):
+    """What a worker makes of one key's sums: small, and not additive."""
+    return {"norm": np.linalg.norm(state["sum"]), "start": state["start"]}
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("chunks", [None, 100, 700])
+def test_a_key_is_finished_where_its_last_rows_are(chunks, in_order, monkeypatch):
+    sample = np.sort(SAMPLE) if in_order else SAMPLE
+    rows = as_rows(X, Y, sample) if chunks is None else chunked(chunks, sample=sample)
+    finish = states.Finish(answer, {"norm": (), "start": ()}, passes.counts(rows, "sample"))
+    layout = {"sum": (D,), "start": ()}
+
+    def total():
+        return passes.total(sample_moments, rows, layout, keyed="sample", finish=finish)
+
+    found = total()
+    assert found["key"].tolist() == list(range(7))
+    expected = [np.linalg.norm(X[sample == key].sum(axis=0)) for key in range(7)]
+    np.testing.assert_allclose(found["norm"], expected, rtol=1e-10)
+    monkeypatch.setattr(graph, "FOLD_BYTES", 0)
+    monkeypatch.setattr(graph, "_n_threads", lambda: 2)
+    assert np.array_equal(total()["norm"], found["norm"])
+
+
+def test_sums_of_finished_keys_travel_no_further():
+    """Neighbouring blocks hand on the one key that both may have; all others are answers already."""
+    sample = np.sort(SAMPLE)
+    rows = as_rows(X, sample=sample)
+    finish = states.Finish(answer, {"norm": (), "start": ()}, passes.counts(rows, "sample"))
+    layout = {"sum": (D,), "start": ()}
+    left, right = (
+        states.finished_leaf(
+            sample_moments, layout, "sample", rows.loader(X[part], sample[part], start=part.start), finish
+        )
+        for part in (slice(0, 2_600), slice(2_600, N))
+    )
+    assert left["key"].tolist() == right["key"].tolist() == [sample[2_600]]
+    merged = states.merge_finished(layout, left, right, finish)
+    assert merged["key"].size == 0
+    assert sorted(merged["done"]) == list(range(7))
+
+
+def test_a_large_shared_parameter_enters_the_graph_once(stored):
+    finish = states.Finish(Heavy(np.ones(200_000)), {"total": ()}, np.array([10_000]))
+    with Tasks() as seen:
+        found = passes.total(one_sum, stored, {"sum": ()}, keyed="sample", finish=finish)
+    assert found["total"].tolist() == [10_000 * D + 1]
+    assert seen.n <= 111
+
+
+def one_sum(block, keys):
+    return {"sum": np.full(keys.size, block.x.sum())}
+
+
+class Heavy:
+    """An answer that needs a large array."""
+
+    def __init__(self, array):
+        self.array, self.nbytes = array, array.nbytes
+
+    def __call__(self, state):
+        return {"total": state["sum"] + self.array[0]}
+
+
 def test_values_come_in_order_of_first_appearance_with_counts():
     y = np.array(["q", None, "b", "q", "a", "b"], object)
     for column in (Column(y), Column(da.from_array(y, chunks=2))):
