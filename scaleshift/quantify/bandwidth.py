@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
-from scaleshift.blocks import passes
-from scaleshift.blocks.block import Rows
 from scaleshift.errors import DataError
 from scaleshift.quantify import geometry
 
@@ -18,17 +17,16 @@ ONE_CLASS = -3  # near the usual choice, .35 x median distance, where there is n
 CRITERIA = {"delta_min": geometry.delta_min, "lambda_min": geometry.lambda_min}
 
 
-def select(rows: Rows, counts: np.ndarray, criterion: str, seed: int) -> float:
-    """Bandwidth of the Gaussian kernel that maximises `criterion` on a subsample: one pass.
+def select(drawn: Mapping[str, np.ndarray], counts: np.ndarray, criterion: str) -> float:
+    """Bandwidth of the Gaussian kernel that maximises `criterion` on a subsample.
 
     Parameters
     ----------
-    rows : Rows
-        With a column "label".
+    drawn : mapping
+        What `passes.sample` gives, by class: at least the rows that `allocation` asks for.
     counts : numpy.ndarray, shape (n_labels,)
         Labelled rows of each class.
     criterion : {"delta_min", "lambda_min"}
-    seed : int
 
     Returns
     -------
@@ -40,8 +38,10 @@ def select(rows: Rows, counts: np.ndarray, criterion: str, seed: int) -> float:
     DataError
         If there are no two labelled, finite rows, or they do not differ.
     """
-    drawn = passes.sample(rows.only("label"), allocation(counts), by="label", seed=seed)
-    return best(drawn["x"].astype(np.float64), drawn["code"], criterion)
+    code = drawn["code"]
+    rank = np.arange(len(code)) - np.searchsorted(code, code)  # codes ascend, keys ascend within a code
+    used = rank < allocation(counts)[code]
+    return best(drawn["x"][used].astype(np.float64), code[used], criterion)
 
 
 def checked(bandwidth: Any) -> Any:

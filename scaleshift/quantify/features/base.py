@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from scaleshift.blocks import noise
+from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Rows
 from scaleshift.quantify import bandwidth
 
@@ -29,12 +29,21 @@ class Source:
     criterion: str
     seed: int
 
-    def resolve_bandwidth(self, own: float | str) -> float:
-        """The map's own bandwidth where it is a number, else the quantifier's; "auto" costs one pass."""
+    def resolve_bandwidth(self, own: float | str, drawn: Mapping[str, np.ndarray] | None = None) -> float:
+        """The map's own bandwidth where it is a number, else the quantifier's.
+
+        "auto" costs one pass, or none where rows were `drawn` already: at least those of
+        `bandwidth.allocation`.
+        """
         given = self.bandwidth if bandwidth.checked(own) == "auto" else own
         if bandwidth.checked(given) == "auto":
-            return bandwidth.select(self.rows, self.counts, self.criterion, self.seed)
+            drawn = self.draw(bandwidth.allocation(self.counts)) if drawn is None else drawn
+            return bandwidth.select(drawn, self.counts, self.criterion)
         return float(given)
+
+    def draw(self, n: np.ndarray) -> dict[str, np.ndarray]:
+        """Up to n[i] labelled rows of class i, those with the smallest random keys: one pass."""
+        return passes.sample(self.rows.only("label"), n, by="label", seed=self.seed)
 
     def seed_of(self, random_state: Any) -> int:
         """Seed of the map's own random state, else the quantifier's."""
@@ -50,8 +59,8 @@ class Embedding(ABC):
     #: Width of the kernel in the units of the rows; NaN where there is none.
     bandwidth: float
 
-    #: k(x, x), the same for every row: what debiasing takes off the diagonal of the Gram matrix.
-    self_product = 1.0
+    #: Mean of k(x, x) over rows: what debiasing takes off the diagonal of the Gram matrix.
+    self_product: float = 1.0
 
     @property
     @abstractmethod
@@ -71,9 +80,39 @@ class Embedding(ABC):
     def products(self, means: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Inner products of target and class means: -> (n_targets, n_labels)."""
 
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return sum(getattr(value, "nbytes", 0) for value in self.parameters.values())
+
+    def same_as(self, other: Embedding) -> bool:
+        """Whether states of both can be added: the same map with the same numbers."""
+        mine, others = self.parameters, other.parameters
+        return type(self) is type(other) and all(np.array_equal(mine[name], others[name]) for name in mine)
+
+
+class ExplicitEmbedding(Embedding):
+    """A learned map with vectors whose inner products are the kernel.
+
+    Beside these a vector may have further features that the proportions never use, but the label-shift test
+    does: whatever shows rows that the kernel does not see.
+    """
+
+    #: How many features, the first ones, the proportions are matched on.
+    n_matching: int
+
     @abstractmethod
-    def squared_norms(self, targets: np.ndarray) -> np.ndarray:
-        """Squared norms of the target means, NaN where they cannot be known: -> (n_targets,)."""
+    def features(self, means: np.ndarray) -> np.ndarray:
+        """Feature vectors of sums or means, a linear map: (..., width) -> (..., n_features)."""
+
+    def gram(self, means: np.ndarray) -> np.ndarray:
+        """Inner products of the class means."""
+        return self.products(means, means)
+
+    def products(self, means: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """<Phi_Q, Phi_i> for every target and class."""
+        matched = slice(self.n_matching)
+        return self.features(targets)[..., matched] @ self.features(means)[..., matched].T
 
 
 class FeatureMap(BaseEstimator, ABC):
@@ -82,3 +121,14 @@ class FeatureMap(BaseEstimator, ABC):
     @abstractmethod
     def learn(self, source: Source) -> Embedding:
         """Learn from the source whatever the map depends on."""
+
+
+class Learned(FeatureMap):
+    """What another model has learned, taken as it is: so that the states of both can be added."""
+
+    def __init__(self, embedding: Embedding):
+        self.embedding = embedding
+
+    def learn(self, source: Source) -> Embedding:
+        """Learn nothing."""
+        return self.embedding

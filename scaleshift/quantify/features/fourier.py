@@ -13,7 +13,7 @@ from scaleshift.blocks import noise
 from scaleshift.errors import DataError
 from scaleshift.kernels import dispatch
 from scaleshift.kernels.reference import single_precision
-from scaleshift.quantify.features.base import Embedding, FeatureMap, Source
+from scaleshift.quantify.features.base import ExplicitEmbedding, FeatureMap, Source
 
 SAMPLERS = ("sobol", "iid")
 
@@ -93,7 +93,7 @@ def _usable(frequencies: np.ndarray, what: str) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class FourierEmbedding(Embedding):
+class FourierEmbedding(ExplicitEmbedding):
     """Frequencies of a Gaussian kernel; of a kernel of one's own where they were given."""
 
     frequencies: np.ndarray  # (D / 2, n_markers), radians per unit
@@ -110,17 +110,14 @@ class FourierEmbedding(Embedding):
         """The frequencies."""
         return {"frequencies": self.frequencies}
 
-    def gram(self, means: np.ndarray) -> np.ndarray:
-        """Phi_i = means / sqrt(F), so that ||Phi(x)||^2 = (sum cos^2 + sin^2) / F = 1."""
-        return means @ means.T / len(self.frequencies)
+    @property
+    def n_matching(self) -> int:  # type: ignore[override]
+        """All of them."""
+        return self.width
 
-    def products(self, means: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """<Phi_Q, Phi_i> for every target and class."""
-        return targets @ means.T / len(self.frequencies)
-
-    def squared_norms(self, targets: np.ndarray) -> np.ndarray:
-        """||Phi_Q||^2."""
-        return np.einsum("ij,ij->i", targets, targets) / len(self.frequencies)
+    def features(self, means: np.ndarray) -> np.ndarray:
+        """Phi = means / sqrt(F), so that ||Phi(x)||^2 = (sum cos^2 + sin^2) / F = 1."""
+        return means / np.sqrt(len(self.frequencies))
 
 
 def gaussian_frequencies(n: int, d: int, sampler: str, rng: np.random.Generator) -> np.ndarray:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.blocks import passes
 from scaleshift.errors import DataError
 from scaleshift.kernels import dispatch
 from scaleshift.quantify.features.base import Embedding, FeatureMap, Source
@@ -47,7 +46,7 @@ class GaussianKernel(FeatureMap):
                 f"at most {MAX_ROWS}; use features='fourier'"
             )
         width = source.resolve_bandwidth(self.bandwidth)
-        kept = passes.sample(source.rows.only("label"), source.counts, by="label", seed=source.seed)
+        kept = source.draw(source.counts)
         return GaussianEmbedding(kept["x"], kept["code"], len(source.counts), width)
 
 
@@ -86,7 +85,3 @@ class GaussianEmbedding(Embedding):
         """Already what the target's embedding holds."""
         present = np.bincount(self.point_groups, minlength=self.n_labels) > 0
         return targets[:, present]
-
-    def squared_norms(self, targets: np.ndarray) -> np.ndarray:
-        """NaN: it would take the kernel between all pairs of target rows, which no pass can add up."""
-        return np.full(len(targets), np.nan)

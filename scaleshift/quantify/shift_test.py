@@ -1,0 +1,96 @@
+"""Does any mixture of the classes fit the sample?  Distance, relative misfit, and a test of label shift.
+
+Under label shift the sample's embedding differs from that of the best mixture by sampling noise only. Noise is
+made from random halves of the folds, of the sample and of the source, and projected off the directions that
+another mixture would absorb: without the projection the test would never reject.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scaleshift.quantify.resampling import halves
+from scaleshift.solve.simplex import simplex_least_squares
+
+N_NULL = 9_999
+
+
+@dataclass(frozen=True)
+class ShiftTest:
+    """The source's side of the comparison, in all features, also those that proportions do not use."""
+
+    means: np.ndarray  # (n_labels, n_features) class embeddings
+    gram: np.ndarray  # (n_labels, n_labels)
+    basis: np.ndarray  # (n_features, n_labels - 1), orthonormal, of the differences of class embeddings
+    noise: np.ndarray | None  # (n_labels, n_folds, n_features) deviations of the folds; None without folds
+    seed: int
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return 0 if self.noise is None else self.noise.nbytes
+
+    def __call__(self, sums: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
+        """Distance, misfit and p-value of one sample.
+
+        Parameters
+        ----------
+        sums : numpy.ndarray, shape (n_folds, n_features)
+            Of the sample's rows.
+        counts : numpy.ndarray, shape (n_folds,)
+        """
+        target = sums.sum(axis=0) / counts.sum()
+        alpha = simplex_least_squares(self.gram, self.means @ target)
+        residual = target - alpha @ self.means
+        squared = residual @ residual
+        p_value = np.nan
+        if self.noise is not None:
+            own = (sums - counts[:, None] * target) / counts.sum()
+            null = self._null(own, np.einsum("i,ijw->jw", alpha, self.noise, optimize=True))
+            p_value = (1 + np.count_nonzero(null >= squared)) / (1 + N_NULL)
+        return {
+            "distance": np.sqrt(squared),
+            "misfit": np.sqrt(squared / (target @ target)),
+            "p_value": p_value,
+        }
+
+    def _null(self, own: np.ndarray, source: np.ndarray) -> np.ndarray:
+        """Squared norms of the projected noise, (N_NULL,)."""
+        deviations = np.concatenate([own, -source])  # (n_folds + n_folds of the source, n_features)
+        deviations = deviations - (deviations @ self.basis) @ self.basis.T
+        gram = (deviations @ deviations.T).astype(np.float32)
+        signs = np.concatenate(
+            [_signs(len(own), self.seed, "target"), _signs(len(source), self.seed, "source")], 1
+        )
+        return np.einsum("bj,bj->b", signs @ gram, signs)
+
+
+def _signs(n_folds: int, seed: int, stream: str) -> np.ndarray:
+    """By how much a random half weighs a fold above its mean weight, (N_NULL, n_folds)."""
+    return (halves(N_NULL, n_folds, seed, f"null-{stream}") - 1).astype(np.float32)
+
+
+def shift_test(means: np.ndarray, sums: np.ndarray, counts: np.ndarray, seed: int) -> ShiftTest:
+    """Prepare the test.
+
+    Parameters
+    ----------
+    means : numpy.ndarray, shape (n_labels, n_features)
+    sums : numpy.ndarray, shape (n_labels, n_folds, n_features)
+    counts : numpy.ndarray, shape (n_labels, n_folds)
+    seed : int
+    """
+    n_rows = counts.sum(axis=1)[:, None, None]
+    noise = None if counts.shape[1] == 1 else (sums - counts[:, :, None] * means[:, None]) / n_rows
+    return ShiftTest(means, means @ means.T, _span(means[1:] - means[0]), noise, seed)
+
+
+def _span(vectors: np.ndarray) -> np.ndarray:
+    """Orthonormal basis of what `vectors` span, (n_features, rank); rounding is no direction."""
+    if not len(vectors):
+        return np.zeros((vectors.shape[1], 0))
+    _, values, directions = np.linalg.svd(vectors, full_matrices=False)
+    return directions[values > 1e-9 * max(values[0], 1e-300)].T

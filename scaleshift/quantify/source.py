@@ -1,0 +1,188 @@
+"""What is learned from the labelled rows: feature sums by class, in random folds and by sample.
+
+All of it is additive: states of different stores, embedded by the same map, can be added without the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from scaleshift.blocks import labels, noise, passes
+from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.folds import Folds, divide
+from scaleshift.errors import DataError
+from scaleshift.quantify.features import Embedding
+
+N_FOLDS = 40
+MAX_PARTS = 40  # samples are told apart up to this many; more are put together at random
+MAX_BYTES = 2**31  # of a state: it is held for several blocks at once
+
+
+@dataclass(frozen=True)
+class SourceState:
+    """Feature sums of the labelled rows; additive over any parts of the data."""
+
+    labels: np.ndarray  # (n_labels,) in their own type and order
+    sums: np.ndarray  # (n_labels, n_folds, width)
+    counts: np.ndarray  # (n_labels, n_folds) rows that are finite
+    part_sums: np.ndarray  # (n_labels, n_parts, width) by sample; no parts where there is one sample
+    part_counts: np.ndarray  # (n_labels, n_parts)
+    n_invalid: np.ndarray  # (n_labels,) rows that are not finite
+    samples: tuple[Any, ...]  # names
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """Finite rows of each class, int64."""
+        return np.rint(self.counts.sum(axis=1)).astype(np.int64)
+
+    @property
+    def means(self) -> np.ndarray:
+        """Class embeddings, (n_labels, width); NaN for classes without rows."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return self.sums.sum(axis=1) / self.counts.sum(axis=1)[:, None]
+
+    def __add__(self, other: SourceState) -> SourceState:
+        """The state of both sources; labels that one of them lacks count 0 there."""
+        both = set(self.samples) & set(other.samples) - {"all"}
+        if both:
+            raise DataError(
+                f"the sources share the sample(s) {', '.join(map(str, sorted(both, key=str)))}: a cell would "
+                "count twice; fit on different samples, or rename them"
+            )
+        known = merged_labels(self.labels, other.labels)
+        a, b = self._with_labels(known), other._with_labels(known)
+        n = min(max(a.part_counts.shape[1], 1) + max(b.part_counts.shape[1], 1), MAX_PARTS)
+        part_sums = np.zeros((len(known), n, a.sums.shape[2]))
+        part_counts = np.zeros((len(known), n))
+        first = 0
+        for state in (a, b):
+            sums, counts = state._parts()
+            for part in range(counts.shape[1]):
+                part_sums[:, (first + part) % n] += sums[:, part]
+                part_counts[:, (first + part) % n] += counts[:, part]
+            first += counts.shape[1]
+        return SourceState(
+            known,
+            a.sums + b.sums,
+            a.counts + b.counts,
+            part_sums,
+            part_counts,
+            a.n_invalid + b.n_invalid,
+            self.samples + other.samples,
+        )
+
+    def _parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sums and counts by sample, also of a single one."""
+        if self.part_counts.shape[1]:
+            return self.part_sums, self.part_counts
+        return self.sums.sum(axis=1, keepdims=True), self.counts.sum(axis=1, keepdims=True)
+
+    def _with_labels(self, known: np.ndarray) -> SourceState:
+        place = np.array([np.flatnonzero(known == label)[0] for label in self.labels], np.int64)
+
+        def placed(values: np.ndarray) -> np.ndarray:
+            result = np.zeros((len(known), *values.shape[1:]))
+            result[place] = values
+            return result
+
+        arrays = (self.sums, self.counts, self.part_sums, self.part_counts, self.n_invalid)
+        return SourceState(known, *map(placed, arrays), samples=self.samples)
+
+
+def merged_labels(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Labels of both: in the order that both have, else in natural order."""
+    if np.array_equal(a, b):
+        return a
+    if a.dtype.kind != b.dtype.kind:
+        raise DataError(f"labels are {a.dtype.name} in one model and {b.dtype.name} in the other")
+    return labels.order(np.concatenate([a, b]))
+
+
+def embed_source(rows: Rows, embedding: Embedding, n_folds: int, seed: int) -> SourceState:
+    """State of every class of the column "label": one pass; unlabelled rows are left out.
+
+    `n_folds` = 1 makes no folds. A class with fewer rows than folds goes into every fold in equal parts.
+    """
+    names, classes = rows.categories("sample"), rows.categories("label")
+    n_parts = min(len(names), MAX_PARTS) if len(names) > 1 else 0
+    part = noise.generator(seed, "parts").permutation(np.arange(len(names)) % max(n_parts, 1))
+    c, width = len(classes), embedding.width
+    layout = {
+        "sums": (c, n_folds, width),
+        "counts": (c, n_folds),
+        "part_sums": (c, n_parts, width),
+        "part_counts": (c, n_parts),
+        "n_invalid": (c,),
+    }
+    check_size(8 * c * (n_folds + n_parts) * width, f"{c} classes", embedding)
+    state = passes.total(
+        source_sums,
+        rows.only("label", *(["sample"] if n_parts else [])),
+        layout,
+        n_labels=c,
+        folds=divide(rows, "label", n_folds, seed, "source") if n_folds > 1 else None,
+        n_folds=n_folds,
+        part=part if n_parts else None,
+        n_parts=n_parts,
+        embedding=embedding,
+    )
+    _spread_small(state["sums"], state["counts"])
+    return SourceState(classes, **state, samples=tuple(names.tolist()))
+
+
+def check_size(n_bytes: int, what: str, embedding: Embedding) -> None:
+    """Raise a DataError for a state that no worker should hold."""
+    if n_bytes > MAX_BYTES:
+        raise DataError(
+            f"{what} with {embedding.width} features each make a state of {n_bytes / 2**30:.1f} GB in every "
+            "task: take fewer features, or n_bootstrap=0, which makes no folds"
+        )
+
+
+def _spread_small(sums: np.ndarray, counts: np.ndarray) -> None:
+    """Put a class that has fewer rows than there are folds into every fold in equal parts; in place."""
+    n_folds = counts.shape[1]
+    for code in np.flatnonzero(counts.sum(axis=1) < n_folds):
+        sums[code] = sums[code].sum(axis=0) / n_folds
+        counts[code] = counts[code].sum() / n_folds
+
+
+def source_sums(
+    block: Block,
+    *,
+    n_labels: int,
+    folds: Folds | None,
+    n_folds: int,
+    part: np.ndarray | None,
+    n_parts: int,
+    embedding: Embedding,
+) -> dict[str, np.ndarray]:
+    """Kernel of the pass: sums by (class, fold, sample), added up by (class, fold) and (class, sample)."""
+    label = block.columns["label"]
+    group = label.astype(np.int64) * n_folds
+    if folds is not None:
+        group += folds(block.start, label)
+    if part is not None:
+        group = group * n_parts + part[block.columns["sample"]]
+    group[(label < 0) | ~block.valid] = -1
+    n_rows = np.bincount(group[group >= 0])
+    present = np.flatnonzero(n_rows)
+    position = np.zeros(max(n_rows.size, 1), np.int32)
+    position[present] = np.arange(present.size)
+    local = np.where(group >= 0, position[group], -1)
+    sums = embedding.sums(block.x, local, present.size, **embedding.parameters)
+    by_fold, sample = np.divmod(present, max(n_parts, 1))
+    by_part = by_fold // n_folds * max(n_parts, 1) + sample
+    width = sums.shape[1]
+    state = {"n_invalid": np.bincount(label[~block.valid & (label >= 0)], minlength=n_labels)}
+    for name, index, n in (("", by_fold, n_folds), ("part_", by_part, n_parts)):
+        gather = sparse.csr_array(
+            (np.ones(present.size), (index, np.arange(present.size))), (n_labels * max(n, 1), present.size)
+        )
+        state[f"{name}sums"] = (gather @ sums).reshape(n_labels, max(n, 1), width)[:, :n]
+        state[f"{name}counts"] = (gather @ n_rows[present]).reshape(n_labels, max(n, 1))[:, :n]
+    return state

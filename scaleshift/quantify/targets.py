@@ -1,0 +1,136 @@
+"""What is learned from unlabelled samples: feature sums by sample, in random folds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scaleshift.blocks import labels, passes
+from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.folds import Folds, divide
+from scaleshift.blocks.states import Finish
+from scaleshift.blocks.statistics import Layout
+from scaleshift.errors import DataError
+from scaleshift.quantify.features import Embedding
+from scaleshift.quantify.source import check_size
+
+
+@dataclass(frozen=True)
+class SampleStates:
+    """Feature sums of unlabelled samples; additive over any parts of the data.
+
+    What `DFM.embed` gives and `DFM.predict` takes. States of later cells are added with ``+``: those of a
+    sample that both have become one.
+    """
+
+    samples: np.ndarray  # (n_samples,) names
+    sums: np.ndarray  # (n_samples, n_folds, width)
+    counts: np.ndarray  # (n_samples, n_folds) rows that are finite
+    n_invalid: np.ndarray  # (n_samples,) rows that are not
+    embedding: Embedding  # the map that made them
+
+    def __add__(self, other: SampleStates) -> SampleStates:
+        """The states of both, samples in natural order where these differ."""
+        if not self.embedding.same_as(other.embedding) or self.counts.shape[1:] != other.counts.shape[1:]:
+            raise DataError(
+                "the states come from different feature maps or numbers of folds: embed both with one model"
+            )
+        if self.samples.dtype.kind != other.samples.dtype.kind:
+            raise DataError(f"sample names are {self.samples.dtype.name} and {other.samples.dtype.name}")
+        same = np.array_equal(self.samples, other.samples)
+        names = self.samples if same else labels.order(np.concatenate([self.samples, other.samples]))
+        total = {
+            name: np.zeros((len(names), *getattr(self, name).shape[1:]))
+            for name in ("sums", "counts", "n_invalid")
+        }
+        for state in (self, other):
+            place = np.array([np.flatnonzero(names == name)[0] for name in state.samples], np.int64)
+            for name, values in total.items():
+                values[place] += getattr(state, name)
+        return SampleStates(names, **total, embedding=self.embedding)
+
+    def save(self, path: Any) -> None:
+        """Save as a Zarr store, without the cells; `scaleshift.load` reads it."""
+        from scaleshift import persistence
+
+        persistence.save(self, path)
+
+
+def embed_samples(rows: Rows, embedding: Embedding, n_folds: int, seed: int) -> SampleStates:
+    """State of every sample of the column "sample": one pass."""
+    names = rows.categories("sample")
+    layout, parameters = _pass(rows, embedding, n_folds, seed, np.array([], np.int64))
+    check_size(8 * len(names) * n_folds * embedding.width, f"{len(names)} samples", embedding)
+    found = passes.total(sample_sums, rows.only("sample"), layout, keyed="sample", **parameters)
+    dense = {name: np.zeros((len(names), *shape)) for name, shape in layout.items() if name != "n_foreign"}
+    for name, values in dense.items():
+        values[found["key"]] = found[name]
+    return SampleStates(names, **dense, embedding=embedding)
+
+
+def answer_samples(
+    rows: Rows,
+    embedding: Embedding,
+    n_folds: int,
+    seed: int,
+    foreign: np.ndarray,
+    function: Callable[[dict[str, np.ndarray]], dict[str, Any]],
+    answer: Layout,
+) -> dict[str, np.ndarray]:
+    """What `function` makes of the state of every sample, on the workers: one pass.
+
+    `foreign` are the codes of labels that the source lacks: their rows are counted by sample. The labels are
+    read only where there are any. Samples without rows are absent from the result; "key" tells them.
+    """
+    layout, parameters = _pass(rows, embedding, n_folds, seed, foreign)
+    finish = Finish(function, answer, passes.counts(rows, "sample"))
+    rows = rows.only("sample", *(["label"] if foreign.size else []))
+    return passes.total(sample_sums, rows, layout, keyed="sample", finish=finish, **parameters)
+
+
+def _pass(
+    rows: Rows, embedding: Embedding, n_folds: int, seed: int, foreign: np.ndarray
+) -> tuple[Layout, dict[str, Any]]:
+    layout = {
+        "sums": (n_folds, embedding.width),
+        "counts": (n_folds,),
+        "n_invalid": (),
+        "n_foreign": (len(foreign),),
+    }
+    parameters = {
+        "folds": divide(rows, "sample", n_folds, seed, "target") if n_folds > 1 else None,
+        "n_folds": n_folds,
+        "foreign": foreign,
+        "embedding": embedding,
+    }
+    return layout, parameters
+
+
+def sample_sums(
+    block: Block,
+    *,
+    keys: np.ndarray,
+    folds: Folds | None,
+    n_folds: int,
+    foreign: np.ndarray,
+    embedding: Embedding,
+) -> dict[str, np.ndarray]:
+    """Kernel of the pass: sums by (sample, fold), and what the flags need."""
+    sample, n = block.columns["sample"], len(keys)
+    check_size(8 * n * n_folds * embedding.width, f"{n} samples in one block", embedding)
+    group = sample.astype(np.int64) * n_folds
+    if folds is not None:
+        group += folds(block.start, keys[sample])
+    group[~block.valid] = -1
+    sums = embedding.sums(block.x, group, n * n_folds, **embedding.parameters)
+    counts = np.bincount(group[group >= 0], minlength=n * n_folds)
+    n_foreign = [np.bincount(sample[block.columns["label"] == code], minlength=n) for code in foreign]
+    return {
+        "sums": sums.reshape(n, n_folds, -1),
+        "counts": counts.reshape(n, n_folds),
+        "n_invalid": np.bincount(sample[~block.valid], minlength=n),
+        "n_foreign": np.column_stack([np.zeros((n, 0)), *n_foreign]),
+    }
