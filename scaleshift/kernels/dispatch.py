@@ -18,6 +18,7 @@ _REFERENCE = "scaleshift.kernels.reference"
 KERNELS: dict[str, dict[str, str]] = {
     "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier"},
     "gaussian_sums": {},
+    "landmark_sums": {},
 }
 
 
@@ -78,3 +79,14 @@ def gaussian_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     array([[3.]])
     """
     return implementation("gaussian_sums", x)(x, *arguments, **named)
+
+
+def landmark_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
+    """Sum the Gaussian kernel with landmarks, and a residual, by group: see `reference.landmark_sums`.
+
+    Examples
+    --------
+    >>> landmark_sums(np.zeros((3, 1)), np.array([0, 0, 0]), 1, np.zeros((2, 1)), bandwidth=2.0).round(4)
+    array([[3.   , 3.   , 0.406]])
+    """
+    return implementation("landmark_sums", x)(x, *arguments, **named)

@@ -13,6 +13,7 @@ import numpy as np
 Array = Any  # numpy.ndarray or cupy.ndarray: both answer to the same functions
 
 _TILE_ELEMENTS = {"numpy": 1 << 17, "cupy": 1 << 24}  # float64: 1 MB fits a core's cache, 128 MB fills a GPU
+_HUGE = 1e100  # bandwidths
 
 
 def library(x: Array) -> str:
@@ -217,19 +218,112 @@ def gaussian_sums(
     if not kept.size:
         return sums
     z = xp.asarray(points)[xp.asarray(kept)].astype(xp.float64)
-    # |x - z|^2 is expanded into a matrix product; a common origin amid the points keeps it accurate.
     origin = z.mean(axis=0)
-    z = (z - origin) / (bandwidth * 2**0.5)
-    z_squared = (z * z).sum(axis=1)
+    z = _standardised(z, origin, bandwidth)
     means = xp.asarray(means)
     for rows, present, members in _tiles(codes, _tile_rows(x, kept.size)):
-        tile = (x[xp.asarray(rows)].astype(xp.float64) - origin) / (bandwidth * 2**0.5)
-        negative = (2 * tile) @ z.T
-        negative -= (tile * tile).sum(axis=1)[:, None]
-        negative -= z_squared
-        kernel = xp.exp(xp.minimum(negative, 0, out=negative), out=negative)  # (rows, points)
-        sums[present] += to_numpy(xp.asarray(members) @ (kernel @ means))
+        tile = _standardised(x[xp.asarray(rows)], origin, bandwidth)
+        sums[present] += to_numpy(xp.asarray(members) @ (_gaussian(tile, z) @ means))
     return sums
+
+
+def landmark_sums(x: Array, groups: Array, n_groups: int, landmarks: Array, bandwidth: float) -> np.ndarray:
+    """Sum the Gaussian kernel between rows and landmarks, and a residual feature, by group of rows.
+
+    The kernel values with landmarks are Nystrom features, short of a factor that depends on the landmarks
+    alone. The residual feature r(x) = exp(-sum_k k(x, z_k)) tells of what no landmark sees: it is 1 for rows
+    far from all of them and near 0 amid them.
+
+    Parameters
+    ----------
+    x : (n, d) array
+        Rows; numpy or CuPy, any real dtype.
+    groups : (n,) integer array
+        Code of each row's group, in 0 ... n_groups - 1; rows with negative codes are skipped.
+    n_groups : int
+        Number of groups.
+    landmarks : (m, d) array
+        The points z_k to compare with, one at least.
+    bandwidth : float
+        Standard deviation of the kernel, in units of `x`.
+
+    Returns
+    -------
+    (n_groups, m + 1) numpy.ndarray of float64
+        Entry (g, k): sum over the rows x of group g of k(x, z_k) = exp(-|x - z_k|^2 / (2 bandwidth^2)).
+        Entry (g, m): sum over those rows of the residual feature. Groups without rows give 0.
+
+    Raises
+    ------
+    ValueError
+        If a code is not below `n_groups`, there is not one code a row, or the columns do not match.
+
+    Examples
+    --------
+    >>> x, z = np.array([[0.0], [1.0], [9.0]]), np.array([[0.0]])
+    >>> landmark_sums(x, np.array([0, 0, 1]), 2, z, bandwidth=1.0).round(4)
+    array([[1.6065, 0.9131],
+           [0.    , 1.    ]])
+    """
+    xp = sys.modules[library(x)]
+    check_columns(x, landmarks)
+    codes = host_codes(groups, n_groups, x.shape[0])
+    z = xp.asarray(landmarks, dtype=xp.float64)
+    origin = z.mean(axis=0)
+    z = _standardised(z, origin, bandwidth)
+    sums = np.zeros((n_groups, len(z) + 1))
+    for rows, present, members in _tiles(codes, _tile_rows(x, len(z))):
+        kernel = _gaussian(_standardised(x[xp.asarray(rows)], origin, bandwidth), z)
+        residual = xp.exp(-kernel.sum(axis=1, keepdims=True))
+        sums[present] += to_numpy(xp.asarray(members) @ xp.concatenate([kernel, residual], axis=1))
+    return sums
+
+
+def check_columns(x: Array, landmarks: Array) -> None:
+    """Refuse landmarks that cannot be compared with the rows.
+
+    Parameters
+    ----------
+    x : (n, d) array
+        Rows.
+    landmarks : (m, d) array
+        Points to compare with.
+
+    Raises
+    ------
+    ValueError
+        If there is no landmark, or the columns do not match.
+
+    Examples
+    --------
+    >>> check_columns(np.zeros((3, 2)), np.zeros((1, 2)))
+    """
+    if landmarks.ndim != 2 or not len(landmarks):
+        raise ValueError(f"landmarks must be a table of one row at least, found the shape {landmarks.shape}")
+    if x.ndim != 2 or x.shape[1] != landmarks.shape[1]:
+        raise ValueError(f"landmarks have {landmarks.shape[1]} columns, but x has the shape {x.shape}")
+
+
+def _standardised(x: Array, origin: Array, bandwidth: float) -> Array:
+    """Return float64 rows about the origin, in units in which the Gaussian kernel is exp(-|x - z|^2).
+
+    Where values are so large that their squares overflow, the kernel is 0 at any such value: they are cut.
+    """
+    xp = sys.modules[library(x)]
+    unit = bandwidth * 2**0.5
+    return xp.clip(x.astype(xp.float64) - origin, -_HUGE * unit, _HUGE * unit) / unit
+
+
+def _gaussian(x: Array, z: Array) -> Array:
+    """Return exp(-|x - z|^2), (rows, points), with the square expanded into a matrix product.
+
+    That costs digits if the rows are far from their common origin: 1e-16 |x|^2 of the kernel.
+    """
+    xp = sys.modules[library(x)]
+    negative = (2 * x) @ z.T
+    negative -= (x * x).sum(axis=1)[:, None]
+    negative -= (z * z).sum(axis=1)
+    return xp.exp(xp.minimum(negative, 0, out=negative), out=negative)
 
 
 def _class_means(codes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
