@@ -139,6 +139,7 @@ def deliver(result: xr.Dataset, output: Path | None, as_json: bool, quiet: bool)
 def to_json(result: xr.Dataset) -> dict[str, Any]:
     """The result for machines; NaN becomes null. Version 1 of the schema."""
     columns = {str(name): variable.values.tolist() for name, variable in result.data_vars.items()}
+    scalars = {name: columns.pop(name) for name in list(columns) if not result[name].dims}
     labels = result["label"].values.tolist()
     by_label = [name for name in columns if "label" in result[name].dims]
     samples = []
@@ -149,7 +150,7 @@ def to_json(result: xr.Dataset) -> dict[str, Any]:
             for j, label in enumerate(labels)
         ]
         samples.append({"sample": sample, **rest, "labels": shares})
-    attributes = {str(k): _plain(v) for k, v in result.attrs.items()}
+    attributes = {str(k): _plain(v) for k, v in {**result.attrs, **scalars}.items()}
     return {"schema": "scaleshift.quantify/1", "attributes": attributes, "samples": samples}
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import numpy as np
 import xarray as xr
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.blocks import blas, noise, passes
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import DataError
-from scaleshift.quantify import bandwidth, geometry, result
-from scaleshift.quantify.embedding import GroupState, embed_classes, embed_samples
-from scaleshift.quantify.features import Embedding, Source, feature_map
-from scaleshift.solve.simplex import simplex_least_squares
+from scaleshift.quantify import bandwidth, bounds, learned, remarks, result
+from scaleshift.quantify.baseline import Baseline
+from scaleshift.quantify.features import ExplicitEmbedding, Source, feature_map
+from scaleshift.quantify.flags import flag, reason
+from scaleshift.quantify.matching import Matcher
+from scaleshift.quantify.source import N_FOLDS, embed_source
+from scaleshift.quantify.targets import SampleStates, answer_samples, embed_samples
 
 CITATION = (
     "Dussap, Blanchard, Cherief-Abdellatif (2023), Label Shift Quantification with Robustness Guarantees "
@@ -34,14 +38,21 @@ class DFM(BaseEstimator):
 
     Parameters
     ----------
-    features : "fourier", "gaussian" or a feature map, default "fourier"
-        "gaussian" is the exact kernel, for at most 50 000 labelled rows.
+    features : "fourier", "landmarks", "gaussian", a feature map or an embedding, default "fourier"
+        "gaussian" is the exact kernel, for at most 50 000 labelled rows and without intervals or test.
+        The `embedding_` of another model is taken as it is, so that `merge` can add the two.
     soft : bool, default True
         Whether some cells of a sample may belong to no class of the source.
     bandwidth : "auto" or float, default "auto"
         Of the kernel, in the units of X. Used unless the map object has a number of its own. "auto"
         maximises `criterion` on a subsample of the source.
     criterion : {"delta_min", "lambda_min"}, default "delta_min"
+    n_bootstrap : int, default 200
+        Replicates behind the intervals. 0: no folds, no intervals and no test.
+    level : float, default 0.95
+        Of the intervals.
+    resample : None, "cells" or "samples"
+        What of the source the replicates draw again. None: samples where it has 5 or more, else cells.
     random_state : None, int or numpy.random.Generator
     invalid : {"raise", "drop"}, default "raise"
         What to do with rows that hold NaN or infinite values.
@@ -59,23 +70,32 @@ class DFM(BaseEstimator):
         How well the classes can be told apart, hard and soft; debiased, over classes of 2 rows or more.
     delta_min_plain_, lambda_min_plain_ : float
         The same without debiasing, over all classes with rows.
+    confounded_ : list of list
+        Sets of classes that cannot be told apart: only the sum of their proportions is determined.
+        "unknown" among them: nor can they be told from unknown cells.
+    unknown_baseline_, misfit_baseline_ : float
+        Unknown share and misfit that samples without unknown cells show: the 95 % quantiles over the source
+        samples, each left out in turn; .05 for one sample.
     markers_ : tuple of str or None
     n_features_in_ : int
     source_samples_ : list
         Names of the samples that the source held.
     n_invalid_ : int
         Labelled rows left out with ``invalid="drop"``.
-    means_ : numpy.ndarray, shape (n_labels, width)
-        Class embeddings, up to the scale that `embedding_` knows.
     embedding_ : Embedding
         What the feature map learned.
+    source_ : SourceState
+        Feature sums of the source, all that is kept of it.
     seed_ : int
 
     Notes
     -----
-    Distances treat all markers alike: bring them to comparable scales first. One pass over the source,
-    one more for ``bandwidth="auto"`` and one more for the exact kernel; one over the targets, whatever
-    their number.
+    Distances treat all markers alike: bring them to comparable scales first. One pass over the source, one
+    more for ``bandwidth="auto"`` or landmarks, one for the exact kernel; one over the targets, whatever their
+    number.
+
+    Intervals are estimate -+ t sd over random halves of 40 folds of the rows, for the proportions that the
+    sample's cells were drawn with. Intervals from cells know nothing of how donors and batches differ.
     Source: Dussap, Blanchard and Cherief-Abdellatif (2023).
 
     Examples
@@ -96,6 +116,9 @@ class DFM(BaseEstimator):
         soft: bool = True,
         bandwidth: Any = "auto",
         criterion: str = "delta_min",
+        n_bootstrap: int = 200,
+        level: float = 0.95,
+        resample: str | None = None,
         random_state: Any = None,
         invalid: Invalid = "raise",
     ):
@@ -103,6 +126,9 @@ class DFM(BaseEstimator):
         self.soft = soft
         self.bandwidth = bandwidth
         self.criterion = criterion
+        self.n_bootstrap = n_bootstrap
+        self.level = level
+        self.resample = resample
         self.random_state = random_state
         self.invalid = invalid
 
@@ -129,10 +155,7 @@ class DFM(BaseEstimator):
             Without labels or labelled rows, with rows that are not finite (unless ``invalid="drop"``).
         """
         features = feature_map(self.features)
-        bandwidth.checked(self.bandwidth)
-        if self.criterion not in bandwidth.CRITERIA:
-            known = ", ".join(bandwidth.CRITERIA)
-            raise DataError(f"criterion={self.criterion!r}: expected one of {known}")
+        self._check()
         rows = as_rows(X, y, sample, invalid=self.invalid)
         if "label" not in rows.columns:
             raise DataError("the source has no labels: pass y, or a cells dataset with labels")
@@ -141,31 +164,29 @@ class DFM(BaseEstimator):
             raise DataError(f"none of the source's {rows.x.shape[0]} rows has a label")
         seed = noise.seed_of(self.random_state)
         embedding = features.learn(Source(rows, counts, self.bandwidth, self.criterion, seed))
-        state = embed_classes(rows, embedding)
-        learned = {
+        n_folds = N_FOLDS if self.n_bootstrap and isinstance(embedding, ExplicitEmbedding) else 1
+        source = embed_source(rows, embedding, n_folds, seed)
+        learned.draws_samples(self.resample, source)  # refuses what cannot be done
+        found = {
             "seed_": seed,
             "embedding_": embedding,
             "bandwidth_": embedding.bandwidth,
-            "labels_": rows.categories("label"),
-            "source_samples_": rows.categories("sample").tolist(),
             "markers_": rows.markers,
             "n_features_in_": rows.n_markers,
-            "class_counts_": state.counts.astype(np.int64),
-            "n_invalid_": int(state.n_invalid.sum()),
-            "means_": state.means,
-            **_geometry(embedding, state),
+            "source_": source,
+            **learned.attributes(source, embedding, self.soft),
         }
         # All at once, at the end: a fit that fails leaves an earlier one as it was.
-        for name, value in learned.items():
+        for name, value in found.items():
             setattr(self, name, value)
         return self
 
     def predict(self, X: Any, sample: Any = None) -> xr.Dataset:
-        """Class proportions of every sample: one pass, then one small problem a sample.
+        """Class proportions of every sample: one pass, then one small problem a sample and replicate.
 
         Parameters
         ----------
-        X : array-like, shape (m, n_markers), or a cells dataset
+        X : array-like, shape (m, n_markers), a cells dataset, or what `embed` gave
             The targets. Markers are matched by name where both sides have names. Labels are not used; those
             that the source does not have stay in the result as NaN, with a flag.
         sample : array-like, shape (m,), optional
@@ -182,14 +203,159 @@ class DFM(BaseEstimator):
         DataError
             If a marker is missing, or rows are not finite (unless ``invalid="drop"``).
         """
-        check_is_fitted(self, "means_")
-        rows = as_rows(X, None, sample, invalid=self.invalid).matched(self.markers_, self.n_features_in_)
+        check_is_fitted(self, "source_")
+        matcher = self._matcher()
+        if isinstance(X, SampleStates):
+            return self._dataset(X.samples, X.answers(matcher))
+        rows = self._rows(X, sample)
         foreign = self._foreign(rows)
-        state = embed_samples(rows, self.embedding_, foreign)
-        known = self._dataset(rows.categories("sample"), state)
+        n_folds = self.source_.counts.shape[1]
+        answers = answer_samples(rows, self.embedding_, n_folds, self.seed_, foreign, matcher)
+        known = self._dataset(rows.categories("sample"), answers)
         if foreign.size:
-            known = _with_foreign(known, rows.categories("label")[foreign], state.n_foreign)
+            known = _with_foreign(known, rows.categories("label")[foreign], answers["n_foreign"])
         return known
+
+    def embed(self, X: Any, sample: Any = None) -> SampleStates:
+        """Feature sums of unlabelled samples: to keep, to add those of later cells, to predict from.
+
+        Parameters
+        ----------
+        X : array-like, shape (m, n_markers), or a cells dataset
+        sample : array-like, shape (m,), optional
+            As in `predict`.
+
+        Returns
+        -------
+        SampleStates
+            n_samples x 40 x n_features numbers (without folds where ``n_bootstrap=0``).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> x = np.random.default_rng(0).normal(size=(200, 2))
+        >>> model = DFM(random_state=0).fit(x, np.repeat(["a", "b"], 100))
+        >>> monday = model.embed(x, sample=np.repeat(["S1", "S2"], 100))
+        >>> tuesday = model.embed(x[:50], sample=np.repeat(["S2"], 50))
+        >>> model.predict(monday + tuesday).n_cells.values.tolist()
+        [100, 150]
+        """
+        check_is_fitted(self, "source_")
+        rows = self._rows(X, sample)
+        return embed_samples(rows, self.embedding_, self.source_.counts.shape[1], self.seed_)
+
+    def merge(self, other: DFM) -> DFM:
+        """The model of both sources, without their cells.
+
+        Parameters
+        ----------
+        other : DFM
+            Fitted with the same feature map: the same frequencies or landmarks. Pass this model's
+            `embedding_` as `features` of the other, or give both the same map, bandwidth and random state.
+
+        Returns
+        -------
+        DFM
+            A new one, with this one's parameters. Labels of either model are known to it.
+
+        Raises
+        ------
+        DataError
+            If the maps, markers or numbers of folds differ, for the exact kernel, or if both sources hold a
+            sample of the same name.
+        """
+        for model in (self, other):
+            check_is_fitted(model, "source_")
+        if not isinstance(self.embedding_, ExplicitEmbedding):
+            raise DataError("models of an exact kernel cannot be merged: use 'landmarks' or 'fourier'")
+        if not self.embedding_.same_as(other.embedding_):
+            raise DataError(
+                "the models have different feature maps: fit the other one with features=model.embedding_"
+            )
+        if self.markers_ != other.markers_:
+            raise DataError(f"the models have different markers: {self.markers_} and {other.markers_}")
+        if self.source_.counts.shape[1] != other.source_.counts.shape[1]:
+            raise DataError(
+                "one model has folds and the other not: fit both with n_bootstrap > 0, or both with 0"
+            )
+        merged = clone(self)
+        source = self.source_ + other.source_
+        found = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        found.update(source_=source, **learned.attributes(source, self.embedding_, self.soft))
+        for name, value in found.items():
+            setattr(merged, name, value)
+        return merged
+
+    def error_bound(self, delta: float = 0.05, result: xr.Dataset | None = None) -> float | xr.DataArray:
+        """Theoretical bound of the error ||proportion - truth||, valid with probability 1 - `delta`.
+
+        It is about 100 times larger than actual errors: of use for how it scales, not as an interval.
+
+        Parameters
+        ----------
+        delta : float, default 0.05
+        result : xarray.Dataset, optional
+            What `predict` gave: the bound of each sample, with its cells and weights. Without it the part
+            that the source contributes whatever the target.
+
+        Returns
+        -------
+        float, or xarray.DataArray over sample
+
+        Notes
+        -----
+        Source: Dussap, Blanchard and Cherief-Abdellatif (2023), Theorem 1 (constants as in the guide).
+        """
+        check_is_fitted(self, "source_")
+        worth = self.lambda_min_plain_ if self.soft else self.delta_min_plain_
+        counts = self.class_counts_[self.class_counts_ > 0]
+        if result is None:
+            return bounds.source_bound(worth, counts, delta)
+        weight = result["weight"].sel(label=self.labels_[self.class_counts_ > 0])
+        return xr.apply_ufunc(
+            lambda w, m: bounds.sample_bound(worth, counts, delta, w, m),
+            weight,
+            result["n_cells"],
+            input_core_dims=[["label"], []],
+        ).assign_attrs(long_name="bound of the L2 error", units="1")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save as a Zarr store, without the cells; `scaleshift.load` reads it."""
+        from scaleshift import persistence
+
+        check_is_fitted(self, "source_")
+        persistence.save(self, path)
+
+    def _check(self) -> None:
+        """Refuse parameters that have no meaning."""
+        bandwidth.checked(self.bandwidth)
+        if self.criterion not in bandwidth.CRITERIA:
+            known = ", ".join(bandwidth.CRITERIA)
+            raise DataError(f"criterion={self.criterion!r}: expected one of {known}")
+        n = self.n_bootstrap
+        if not isinstance(n, int | np.integer) or n < 0 or n == 1:
+            raise DataError(f"n_bootstrap={n!r}: expected 0, or a number of replicates from 2")
+        if not 0 < self.level < 1:
+            raise DataError(f"level={self.level!r}: expected a number between 0 and 1")
+        if self.resample not in (None, "cells", "samples"):
+            raise DataError(f"resample={self.resample!r}: expected None, 'cells' or 'samples'")
+
+    def _rows(self, X: Any, sample: Any) -> Rows:
+        """The rows of targets, markers as the source has them."""
+        return as_rows(X, None, sample, invalid=self.invalid).matched(self.markers_, self.n_features_in_)
+
+    def _matcher(self) -> Matcher:
+        with blas.one_thread():
+            return learned.matcher(
+                self.source_,
+                self.embedding_,
+                soft=self.soft,
+                sets=self.confounded_,
+                n_bootstrap=self.n_bootstrap if self.source_.counts.shape[1] > 1 else 0,
+                level=self.level,
+                resample=self.resample,
+                seed=self.seed_,
+            )
 
     def _foreign(self, rows: Rows) -> np.ndarray:
         """Codes of the labels that a cells dataset of targets names and the source does not have."""
@@ -204,23 +370,52 @@ class DFM(BaseEstimator):
             )
         return foreign
 
-    def _dataset(self, samples: np.ndarray, state: GroupState) -> xr.Dataset:
-        proportion, unknown, distance = self._match(state)
-        known = 1 - (unknown if self.soft else np.zeros(len(unknown)))
+    def _dataset(self, samples: np.ndarray, answers: dict[str, np.ndarray]) -> xr.Dataset:
+        """The result of what the matcher answered for the samples that have rows."""
+        present = self.class_counts_ > 0
+        c = int(present.sum())
+        key = answers["key"]
+
+        def placed(values: np.ndarray, fill: float = np.nan) -> np.ndarray:
+            full = np.full((len(samples), *values.shape[1:]), fill)
+            full[key] = values
+            return full
+
+        shares = placed(np.stack([answers[name] for name in ("share", "low", "high")], axis=2))
+        by_label = np.full((len(samples), len(present), 3), np.nan)
+        by_label[:, present] = shares[:, :c]
+        unknown = shares[:, c] if self.soft else np.full((len(samples), 3), np.nan)
+        single = {name: placed(answers[name]) for name in ("distance", "misfit", "p_value")}
+        counted = {name: placed(answers[name], 0) for name in ("n_cells", "n_invalid")}
+        proportion, known = by_label[:, :, 0], 1 - np.nan_to_num(unknown[:, 0])
         share = self.class_counts_ / self.class_counts_.sum()
         with np.errstate(invalid="ignore", divide="ignore"):
             variables = {
                 "proportion": proportion,
+                "proportion_low": by_label[:, :, 1],
+                "proportion_high": by_label[:, :, 2],
                 "proportion_known": proportion / np.where(known > 0, known, np.nan)[:, None],
-                "count": proportion * state.counts[:, None],
+                "count": proportion * counted["n_cells"][:, None],
                 "weight": proportion / np.where(share > 0, share, np.nan),
-                "unknown": unknown,
-                "distance": distance,
-                "n_cells": state.counts.astype(np.int64),
-                "n_invalid": state.n_invalid.astype(np.int64),
-                "flag": self._flags(state),
+                **dict(zip(("unknown", "unknown_low", "unknown_high"), unknown.T, strict=True)),
+                **single,
+                **{name: values.astype(np.int64) for name, values in counted.items()},
+                "unknown_baseline": self.unknown_baseline_ if self.soft else np.nan,
+                "flag": self._flags({**single, **counted}, unknown, shares[:, c + 1 :]),
             }
-        attributes = {
+        return result.dataset(samples, self.labels_, variables, self._result_attributes())
+
+    def _flags(self, answers: dict[str, np.ndarray], unknown: np.ndarray, sets: np.ndarray) -> list[str]:
+        usual = Baseline(self.unknown_baseline_, self.misfit_baseline_)
+        always = remarks.source_reasons(self.labels_, self.class_counts_)
+        own = remarks.sample_reasons(answers, unknown, usual)
+        return [
+            flag([*mine, *summed, *always])
+            for mine, summed in zip(own, remarks.set_reasons(self.confounded_, sets), strict=True)
+        ]
+
+    def _result_attributes(self) -> dict[str, Any]:
+        return {
             "method": ("soft" if self.soft else "hard") + " distribution feature matching",
             "citation": CITATION,
             "parameters": json.dumps(self.get_params(), default=str),
@@ -228,75 +423,18 @@ class DFM(BaseEstimator):
             "bandwidth": self.bandwidth_,
             "delta_min": self.delta_min_,
             "lambda_min": self.lambda_min_,
+            "misfit_baseline": self.misfit_baseline_,
+            "resampled": "samples" if learned.draws_samples(self.resample, self.source_) else "cells",
             "source_samples": json.dumps(self.source_samples_),
         }
-        return result.dataset(samples, self.labels_, variables, attributes)
-
-    def _match(self, state: GroupState) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Proportions (n_samples, n_labels), unknown shares and distances (n_samples,); NaN without cells."""
-        present, filled = self.class_counts_ > 0, state.counts > 0
-        proportion = np.full((len(filled), len(present)), np.nan)
-        unknown, distance = np.full((2, len(filled)), np.nan)
-        if not filled.any():
-            return proportion, unknown, distance
-        targets, gram = state.means[filled], self.gram_[np.ix_(present, present)]
-        products = self.embedding_.products(self.means_[present], targets)
-        with blas.one_thread():
-            hard = simplex_least_squares(gram, products)
-            alpha = simplex_least_squares(gram, products, soft=True) if self.soft else hard
-        proportion[np.ix_(filled, present)] = alpha
-        if self.soft:
-            unknown[filled] = np.clip(1 - alpha.sum(axis=1), 0, 1)
-        # ||Phi_Q - sum a_i Phi_i||^2 = a'Ga - 2 q'a + ||Phi_Q||^2, of the hard fit also where `soft`
-        squared = np.einsum("si,ij,sj->s", hard, gram, hard) - 2 * np.einsum("si,si->s", products, hard)
-        distance[filled] = np.sqrt(np.maximum(squared + self.embedding_.squared_norms(targets), 0))
-        return proportion, unknown, distance
-
-    def _flags(self, state: GroupState) -> list[str]:
-        by_count = [[str(name) for name in self.labels_[self.class_counts_ == n]] for n in (0, 1)]
-        always = [
-            f"{reason}: {', '.join(names)}"
-            for reason, names in zip(("not in the source", "one source cell only"), by_count, strict=True)
-            if names
-        ]
-        flags = []
-        for n, lost in zip(state.counts, state.n_invalid, strict=True):
-            reasons = [] if n else ["no cells"]
-            if lost:
-                reasons.append(f"{int(lost)} cell(s) with NaN or infinite values left out")
-            flags.append("; ".join(reasons + always))
-        return flags
 
 
-def _geometry(embedding: Embedding, state: GroupState) -> dict[str, Any]:
-    """Gram matrix of the class embeddings, and how well it tells the classes apart."""
-    counts, present = state.counts, state.counts > 0
-    if not present.any():
-        raise DataError("no labelled row of the source is finite")
-    found = embedding.gram(state.means[present])
-    if not np.isfinite(found).all():
-        raise DataError("the class embeddings overflow: bring the markers to a scale near 1")
-    gram = np.full((len(counts), len(counts)), np.nan)
-    gram[np.ix_(present, present)] = found
-    several = counts[present] > 1  # one cell has no debiased norm
-    within = found[np.ix_(several, several)]
-    clean = geometry.debiased(within, counts[present][several], embedding.self_product)
-    return {
-        "gram_": gram,
-        "delta_min_": geometry.delta_min(clean),
-        "lambda_min_": geometry.lambda_min(clean),
-        "delta_min_plain_": geometry.delta_min(found),
-        "lambda_min_plain_": geometry.lambda_min(found),
-    }
-
-
-def _with_foreign(known: xr.Dataset, labels: np.ndarray, counts: np.ndarray | None) -> xr.Dataset:
+def _with_foreign(known: xr.Dataset, labels: np.ndarray, counts: np.ndarray) -> xr.Dataset:
     """The result with the labels that some targets' cells have and the source lacks: NaN, and a flag."""
-    assert counts is not None
     met = counts.any(axis=0)
     flags = []
-    for flag, row in zip(known["flag"].values.tolist(), counts, strict=True):
+    for text, row in zip(known["flag"].values.tolist(), counts, strict=True):
         names = ", ".join(str(label) for label, n in zip(labels, row, strict=True) if n)
-        flags.append("; ".join(filter(None, [flag, f"not in the source: {names}" if names else ""])))
+        flags.append(flag([text, reason("A", names) if names else ""]))
     wider = known.reindex(label=np.concatenate([known["label"].values, labels[met]]))
     return wider.assign(flag=("sample", np.array(flags, dtype=str), known["flag"].attrs))

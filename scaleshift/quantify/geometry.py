@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+TRADED = 0.1  # entries of a projection: below, two classes do not take part in the same trade
 
 
 def debiased(gram: np.ndarray, counts: np.ndarray, self_product: float = 1.0) -> np.ndarray:
@@ -41,11 +44,52 @@ def delta_min(gram: np.ndarray) -> float:
     c = len(gram)
     if c < 2:
         return float("nan")
-    # An orthonormal basis of the complement of 1 leaves out the zero eigenvalue exactly.
-    basis = np.linalg.qr(np.column_stack([np.ones(c), np.eye(c)[:, 1:]]))[0][:, 1:]
+    basis = _contrasts(c)
     return float(np.linalg.eigvalsh(basis.T @ gram @ basis)[0])
 
 
 def lambda_min(gram: np.ndarray) -> float:
     """Smallest eigenvalue of the Gram matrix: what soft matching divides by; NaN without classes."""
     return float(np.linalg.eigvalsh(gram)[0]) if len(gram) else float("nan")
+
+
+def confounded(gram: np.ndarray, counts: np.ndarray, self_product: float = 1.0) -> list[np.ndarray]:
+    """Sets of classes whose sum is determined, but not how it is divided among them.
+
+    Along a direction in which the embeddings coincide up to sampling noise, shares can be traded for each
+    other. Noise adds sum_i v_i^2 (1 - |Phi_i|^2) / n_i to the Gram matrix along v; a direction whose debiased
+    eigenvalue does not exceed that is null.
+
+    Parameters
+    ----------
+    gram : numpy.ndarray, shape (n_labels, n_labels)
+        Debiased.
+    counts : numpy.ndarray, shape (n_labels,)
+        Rows of each class; infinite for a class that is known exactly (the zero vector).
+    self_product : float, default 1
+
+    Returns
+    -------
+    list of numpy.ndarray of int
+        Positions of the classes of each set, two at least; empty if all can be told apart.
+
+    Examples
+    --------
+    >>> twins = np.array([[0.5, 0.5, 0.1], [0.5, 0.5, 0.1], [0.1, 0.1, 0.6]])
+    >>> [found.tolist() for found in confounded(twins, np.array([100, 100, 100]))]
+    [[0, 1]]
+    """
+    basis = _contrasts(len(gram))
+    values, vectors = np.linalg.eigh(basis.T @ gram @ basis)
+    directions = basis @ vectors
+    noise = np.maximum(self_product - np.diag(gram), 0) / counts
+    null = directions[:, values <= np.square(directions).T @ noise]
+    linked = np.abs(null @ null.T) > TRADED
+    n_sets, member = connected_components(linked, directed=False)
+    sets = [np.flatnonzero(member == i) for i in range(n_sets)]
+    return [found for found in sets if found.size > 1]
+
+
+def _contrasts(c: int) -> np.ndarray:
+    """An orthonormal basis of the complement of 1: it leaves out the zero eigenvalue exactly."""
+    return np.linalg.qr(np.column_stack([np.ones(c), np.eye(c)[:, 1:]]))[0][:, 1:]

@@ -1,4 +1,4 @@
-"""Which mixture of classes comes nearest to one sample, and how sure is that?  Runs where the sample's sums are.
+"""Which mixture of classes comes nearest to one sample, and how sure is that?
 
 A `Matcher` holds what the source says; called with one sample's feature sums it gives the sample's row of the
 result. It travels to the workers, so that a sample's sums need not travel to the driver.
@@ -70,8 +70,8 @@ class Matcher:
     def __call__(self, state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """The row of one sample, from its `sums` (n_folds, width), `counts` (n_folds,) and `n_invalid`."""
         answer = {name: np.full(shape, np.nan) for name, shape in self.answer.items()}
-        sums, counts = state["sums"], state["counts"]
-        answer.update(n_cells=counts.sum(), n_invalid=state["n_invalid"])
+        sums, counts = state.pop("sums"), state.pop("counts")
+        answer.update(n_cells=counts.sum(), **state)
         if not counts.any():
             return answer
         mean = sums.sum(axis=0) / counts.sum()
@@ -107,7 +107,7 @@ class Matcher:
 
 
 def source_replicates(
-    embedding: ExplicitEmbedding, sums: np.ndarray, counts: np.ndarray, n: int, seed: int, stream: str
+    embedding: ExplicitEmbedding, sums: np.ndarray, counts: np.ndarray, n: int, seed: int
 ) -> SourceReplicates:
     """Draw the source `n` times again by random halves of its folds, or of its samples.
 
@@ -118,10 +118,9 @@ def source_replicates(
     counts : numpy.ndarray, shape (n_labels, n_folds)
     n : int
     seed : int
-    stream : str
     """
     matched = embedding.features(sums)[..., : embedding.n_matching]
-    weights = halves(n, counts.shape[1], seed, stream)
+    weights = halves(n, counts.shape[1], seed, "source")
     total, n_total = matched.sum(axis=1), counts.sum(axis=1)
     grams = np.empty((n, len(sums), len(sums)))
     for b, w in enumerate(weights):  # one at a time: all means at once would be n times the classes

@@ -37,10 +37,20 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str, str]] = {
         "norm between the sample's embedding and that of the best mixture of the classes without an "
         "unknown share; 0 under pure label shift and infinite data; NaN for the exact kernel",
     ),
-    "misfit": (SAMPLE, "relative misfit", "NaN where no test was computed"),
-    "p_value": (SAMPLE, "p-value of label shift", "NaN where no test was computed"),
+    "misfit": (SAMPLE, "relative misfit", "distance over the norm of the sample's embedding"),
+    "p_value": (
+        SAMPLE,
+        "p-value of label shift",
+        "probability of a distance as large if the sample's cells were those of the source's classes; not "
+        "adjusted for the number of samples; NaN where no test was computed",
+    ),
     "n_cells": (SAMPLE, "cells used", "rows of the sample that are finite"),
     "n_invalid": (SAMPLE, "cells left out", "rows of the sample with NaN or infinite values"),
+    "unknown_baseline": (
+        (),
+        "usual unknown share",
+        "unknown share that samples without unknown cells show; NaN for hard methods",
+    ),
     "flag": (SAMPLE, "reasons for caution", "joined by '; '; empty if none"),
 }
 

@@ -1,8 +1,8 @@
 """Does any mixture of the classes fit the sample?  Distance, relative misfit, and a test of label shift.
 
-Under label shift the sample's embedding differs from that of the best mixture by sampling noise only. Noise is
-made from random halves of the folds, of the sample and of the source, and projected off the directions that
-another mixture would absorb: without the projection the test would never reject.
+Under label shift the sample's embedding differs from that of the best mixture by sampling noise only. Noise
+is made from random halves of the folds, of the sample and of the source, and projected off the directions
+that another mixture would absorb: without the projection the test would never reject.
 """
 
 from __future__ import annotations

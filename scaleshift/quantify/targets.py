@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from scaleshift.blocks.states import Finish
 from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
 from scaleshift.quantify.features import Embedding
+from scaleshift.quantify.matching import Matcher
 from scaleshift.quantify.source import check_size
 
 
@@ -52,6 +52,17 @@ class SampleStates:
                 values[place] += getattr(state, name)
         return SampleStates(names, **total, embedding=self.embedding)
 
+    def answers(self, matcher: Matcher) -> dict[str, np.ndarray]:
+        """What the matcher says of each sample; "key" are the positions of those that have rows."""
+        if not self.embedding.same_as(matcher.embedding):
+            raise DataError("the states were embedded by another feature map: embed them with this model")
+        states = {"sums": self.sums, "counts": self.counts, "n_invalid": self.n_invalid}
+        rows = [
+            matcher({name: values[i] for name, values in states.items()}) for i in range(len(self.samples))
+        ]
+        arrays = {name: np.stack([np.asarray(row[name], float) for row in rows]) for name in matcher.answer}
+        return {"key": np.arange(len(rows)), **arrays}
+
     def save(self, path: Any) -> None:
         """Save as a Zarr store, without the cells; `scaleshift.load` reads it."""
         from scaleshift import persistence
@@ -72,23 +83,25 @@ def embed_samples(rows: Rows, embedding: Embedding, n_folds: int, seed: int) -> 
 
 
 def answer_samples(
-    rows: Rows,
-    embedding: Embedding,
-    n_folds: int,
-    seed: int,
-    foreign: np.ndarray,
-    function: Callable[[dict[str, np.ndarray]], dict[str, Any]],
-    answer: Layout,
+    rows: Rows, embedding: Embedding, n_folds: int, seed: int, foreign: np.ndarray, matcher: Matcher
 ) -> dict[str, np.ndarray]:
-    """What `function` makes of the state of every sample, on the workers: one pass.
+    """What the matcher says of every sample, computed on the workers: one pass.
 
-    `foreign` are the codes of labels that the source lacks: their rows are counted by sample. The labels are
-    read only where there are any. Samples without rows are absent from the result; "key" tells them.
+    `foreign` are the codes of labels that the source lacks: their rows are counted by sample, in the entry
+    "n_foreign" for all samples. The labels are read only where there are any. Samples without rows have no
+    answer; "key" are the positions of the others.
     """
     layout, parameters = _pass(rows, embedding, n_folds, seed, foreign)
-    finish = Finish(function, answer, passes.counts(rows, "sample"))
-    rows = rows.only("sample", *(["label"] if foreign.size else []))
-    return passes.total(sample_sums, rows, layout, keyed="sample", finish=finish, **parameters)
+    finish = Finish(
+        matcher,
+        {**matcher.answer, "n_foreign": (len(foreign),)},
+        passes.counts(rows, "sample") if parameters["folds"] is None else parameters["folds"].n_rows,
+    )
+    read = rows.only("sample", *(["label"] if foreign.size else []))
+    found = passes.total(sample_sums, read, layout, keyed="sample", finish=finish, **parameters)
+    n_foreign = np.zeros((len(rows.categories("sample")), len(foreign)))
+    n_foreign[found["key"]] = found["n_foreign"]
+    return {**found, "n_foreign": n_foreign}
 
 
 def _pass(

@@ -1,0 +1,108 @@
+"""What follows from the source's sums?  How well classes are told apart, and the matcher for new samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scaleshift.errors import DataError
+from scaleshift.quantify import geometry
+from scaleshift.quantify.baseline import baseline
+from scaleshift.quantify.features import Embedding, ExplicitEmbedding
+from scaleshift.quantify.matching import Matcher, source_replicates
+from scaleshift.quantify.shift_test import shift_test
+from scaleshift.quantify.source import SourceState
+
+UNKNOWN = "unknown"  # what stands for the zero vector in a set of classes
+ENOUGH_SAMPLES = 5  # of the source, to draw samples in place of cells
+
+
+def attributes(source: SourceState, embedding: Embedding, soft: bool) -> dict[str, Any]:
+    """Fitted attributes of a quantifier, as its class documents them."""
+    counts = source.class_counts
+    present = counts > 0
+    if not present.any():
+        raise DataError("no labelled row of the source is finite")
+    found = embedding.gram(source.means[present])
+    if not np.isfinite(found).all():
+        raise DataError("the class embeddings overflow: bring the markers to a scale near 1")
+    gram = np.full((len(counts), len(counts)), np.nan)
+    gram[np.ix_(present, present)] = found
+    several = counts[present] > 1  # one cell has no debiased norm
+    n = counts[present][several]
+    clean = geometry.debiased(found[np.ix_(several, several)], n, embedding.self_product)
+    usual = baseline(source, embedding)
+    return {
+        "labels_": source.labels,
+        "class_counts_": counts,
+        "source_samples_": list(source.samples),
+        "n_invalid_": int(source.n_invalid.sum()),
+        "gram_": gram,
+        "delta_min_": geometry.delta_min(clean),
+        "lambda_min_": geometry.lambda_min(clean),
+        "delta_min_plain_": geometry.delta_min(found),
+        "lambda_min_plain_": geometry.lambda_min(found),
+        "confounded_": _confounded(clean, n, source.labels[present][several], embedding.self_product, soft),
+        "unknown_baseline_": usual.unknown,
+        "misfit_baseline_": usual.misfit,
+    }
+
+
+def _confounded(
+    gram: np.ndarray, counts: np.ndarray, labels: np.ndarray, self_product: float, soft: bool
+) -> list[list[Any]]:
+    """Names of the classes of each set that cannot be told apart; soft: the unknown may be among them."""
+    names = labels.tolist()
+    if soft:
+        gram, counts, names = np.pad(gram, (0, 1)), np.append(counts, np.inf), [*names, UNKNOWN]
+    if len(gram) < 2:
+        return []
+    return [[names[i] for i in found] for found in geometry.confounded(gram, counts, self_product)]
+
+
+def draws_samples(resample: str | None, source: SourceState) -> bool:
+    """Whether the intervals come from drawing source samples; else from drawing cells."""
+    n = source.part_counts.shape[1]
+    if resample == "samples" and n < 2:
+        raise DataError(
+            f"resample='samples' needs a source of several samples, this one has {max(n, 1)}: pass sample, "
+            "or resample='cells'"
+        )
+    return resample == "samples" or (resample is None and n >= ENOUGH_SAMPLES)
+
+
+def matcher(
+    source: SourceState,
+    embedding: Embedding,
+    *,
+    soft: bool,
+    sets: list[list[Any]],
+    n_bootstrap: int,
+    level: float,
+    resample: str | None,
+    seed: int,
+) -> Matcher:
+    """What answers for the samples, of the classes that have rows."""
+    present = source.class_counts > 0
+    means = source.means[present]
+    labels = source.labels[present].tolist()
+    replicates = test = None
+    if isinstance(embedding, ExplicitEmbedding):
+        sums, counts = source.sums[present], source.counts[present]
+        test = shift_test(embedding.features(means), embedding.features(sums), counts, seed)
+        if n_bootstrap:
+            if draws_samples(resample, source):
+                sums, counts = source.part_sums[present], source.part_counts[present]
+            replicates = source_replicates(embedding, sums, counts, n_bootstrap, seed)
+    return Matcher(
+        embedding,
+        soft,
+        means,
+        embedding.gram(means),
+        np.array([[label in found for label in labels] for found in sets]).reshape(len(sets), len(labels)),
+        level,
+        seed,
+        replicates,
+        test,
+    )
