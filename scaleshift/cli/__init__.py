@@ -9,6 +9,7 @@ import click
 
 import scaleshift
 from scaleshift.cli.demo import demo as demo_command
+from scaleshift.cli.doctor import doctor as doctor_command
 from scaleshift.cli.quantify import quantify as quantify_command
 from scaleshift.errors import ScaleshiftError
 
@@ -36,10 +37,12 @@ def main() -> None:
     \b
     scaleshift demo                              see it work on a small real study
     scaleshift quantify STORE --source "..."     class proportions of unlabelled samples
+    scaleshift doctor                            what is installed, what is missing
 
     Exit codes: 0 done, 1 failed, 2 wrong usage.
     """
 
 
 main.add_command(demo_command)
+main.add_command(doctor_command)
 main.add_command(quantify_command)

@@ -13,17 +13,27 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from rich.cells import cell_len
-from rich.console import Console, JustifyMethod
+from rich.console import Console, Group, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
 from scaleshift.errors import DataError
+from scaleshift.report.legend import legend, letters
 
 BY_LABEL = ("proportion", "proportion_low", "proportion_high", "proportion_known")
-BY_SAMPLE = ("unknown", "distance", "n_cells", "n_invalid", "flag")
+BY_SAMPLE = (
+    "unknown",
+    "unknown_low",
+    "unknown_high",
+    "distance",
+    "misfit",
+    "p_value",
+    "n_cells",
+    "n_invalid",
+    "flag",
+)
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 HEADING_WIDTH = 10  # characters of a label above its column of shares
-FLAG_WIDTH = 24  # the least room in which a flag's text still reads, in characters
 CAPTION = "per cent of all cells; - : not computed"
 
 
@@ -43,8 +53,8 @@ def table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.
     -------
     pandas.DataFrame
         n_samples * n_labels rows; columns sample, label, proportion, proportion_low, proportion_high,
-        proportion_known, unknown, distance, n_cells, n_invalid, flag. NaN is a quantity that was not
-        computed.
+        proportion_known, unknown, unknown_low, unknown_high, distance, misfit, p_value, n_cells, n_invalid,
+        flag. NaN is a quantity that was not computed.
 
     Raises
     ------
@@ -71,11 +81,12 @@ def table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.
     return long
 
 
-def text(result: xr.Dataset, *, width: int | None = None) -> Table:
+def text(result: xr.Dataset, *, width: int | None = None) -> Group:
     """Proportions for the terminal, in per cent.
 
     One row a sample with the labels as columns where that fits, else one row a sample and label, with the
-    interval. Names are shown as they are: markup in them has no effect.
+    interval. Flags are letters; below the table stand the reasons in words, and what each letter means.
+    Names are shown as they are: markup in them has no effect.
 
     Parameters
     ----------
@@ -86,8 +97,8 @@ def text(result: xr.Dataset, *, width: int | None = None) -> Table:
 
     Returns
     -------
-    rich.table.Table
-        To be printed by a `rich.console.Console`.
+    rich.console.Group
+        The table, its caption and the legend, to be printed by a `rich.console.Console` of that width.
 
     Raises
     ------
@@ -99,20 +110,22 @@ def text(result: xr.Dataset, *, width: int | None = None) -> Table:
     >>> share = xr.DataArray([[0.2, 0.5]], coords={"sample": ["S1"], "label": ["B", "T"]})
     >>> one = xr.DataArray([0.3], coords={"sample": ["S1"]})
     >>> result = xr.Dataset({**dict.fromkeys(BY_LABEL, share), **dict.fromkeys(BY_SAMPLE, one)})
-    >>> [column.header.plain for column in text(result, width=80).columns]
+    >>> result["flag"] = ("sample", ["few cells: 12"])
+    >>> [column.header.plain for column in text(result, width=80).renderables[0].columns]
     ['sample', 'B', 'T', 'unknown', 'flag']
     """
     require(result, *BY_LABEL, *BY_SAMPLE)
     columns = _wide(result)
     if not _fits(columns, Console().width if width is None else width):
         columns = _long(result)
-    shown = Table(caption=CAPTION, caption_justify="left")
+    shown = Table()
     for column in columns:
         justify: JustifyMethod = "left" if column.is_text else "right"
         shown.add_column(Text(column.name), justify=justify, no_wrap=not column.wraps, overflow="fold")
     for row in zip(*(column.cells for column in columns), strict=True):
         shown.add_row(*map(Text, row))
-    return shown
+    names, flags = ([printable(value) for value in result[name].values] for name in ("sample", "flag"))
+    return Group(shown, Text(CAPTION, "italic"), legend(names, flags))
 
 
 def require(result: xr.Dataset, *names: str) -> None:
@@ -168,7 +181,7 @@ def _wide(result: xr.Dataset) -> list[_Column]:
             for label, column in zip(result["label"].values, shares.T, strict=True)
         ),
         _Column("unknown", _per_cent(result["unknown"].values)),
-        _Column("flag", [printable(flag) for flag in result["flag"].values], is_text=True, wraps=True),
+        _Column("flag", [letters(flag) for flag in result["flag"].values], is_text=True),
     ]
 
 
@@ -187,7 +200,7 @@ def _long(result: xr.Dataset) -> list[_Column]:
         _Column("share", _per_cent(rows["proportion"])),
         _Column("interval", [a if a == b == "-" else f"{a} to {b}" for a, b in zip(low, high, strict=True)]),
         _Column("unknown", once(_per_cent(rows["unknown"]))),
-        _Column("flag", once([printable(flag) for flag in rows["flag"]]), is_text=True, wraps=True),
+        _Column("flag", once([letters(flag) for flag in rows["flag"]]), is_text=True),
     ]
 
 
@@ -206,7 +219,6 @@ def _per_cent(shares: np.ndarray | pd.Series) -> list[str]:
 
 
 def _fits(columns: list[_Column], width: int) -> bool:
-    """Whether the columns stand side by side uncut, given that a flag may wrap."""
+    """Whether the columns stand side by side uncut."""
     widths = [max(map(cell_len, [*column.name.split("\n"), *column.cells])) for column in columns]
-    widths[-1] = min(widths[-1], FLAG_WIDTH)
     return sum(widths) + 3 * len(columns) + 1 <= width

@@ -19,7 +19,11 @@ COLUMNS = [
     "proportion_high",
     "proportion_known",
     "unknown",
+    "unknown_low",
+    "unknown_high",
     "distance",
+    "misfit",
+    "p_value",
     "n_cells",
     "n_invalid",
     "flag",
@@ -32,6 +36,21 @@ def printed(result, width):
     return console.file.getvalue()
 
 
+def headings(result, **options):
+    return [column.header.plain for column in text(result, **options).renderables[0].columns]
+
+
+def legend_of(result, width=80):
+    """Lines below the caption, blanks between words made one."""
+    lines = [" ".join(line.split()) for line in printed(result, width).splitlines()]
+    return lines[lines.index("per cent of all cells; - : not computed") + 1 :]
+
+
+def flagged(make_result, *flags, samples=None):
+    names = samples or [f"S{i:02d}" for i in range(1, len(flags) + 1)]
+    return make_result(np.full((len(flags), 2), 0.5), names, ["B", "T"], flags=flags)
+
+
 def test_the_table_has_one_row_a_sample_and_label_in_order(result):
     rows = table(result)
     assert rows.columns.tolist() == COLUMNS
@@ -42,6 +61,14 @@ def test_the_table_has_one_row_a_sample_and_label_in_order(result):
     assert rows["proportion_known"].tolist()[1] == pytest.approx(2 / 3)
     assert rows["flag"].tolist() == ["", "", "no cells", "no cells"] + ["unknown population"] * 2
     assert rows["n_cells"].dtype.kind == "i"
+
+
+def test_what_belongs_to_a_sample_stands_in_all_its_rows(result):
+    first = table(result).query("sample == 'S1'")
+    assert first["unknown_low"].tolist() == [0.24] * 2
+    assert first["unknown_high"].tolist() == [0.26] * 2
+    assert first["misfit"].tolist() == [0.1] * 2
+    assert first["p_value"].tolist() == [0.5] * 2
 
 
 def test_what_was_not_computed_stays_nan(result):
@@ -133,8 +160,8 @@ def test_labels_are_columns_where_they_fit(result):
     rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines[3:6]]
     assert rows == [
         ["S1", "25.0", "50.0", "25.0", ""],
-        ["S2", "-", "-", "-", "no cells"],
-        ["S3", "10.0", "40.0", "50.0", "unknown population"],
+        ["S2", "-", "-", "-", "E"],
+        ["S3", "10.0", "40.0", "50.0", "?"],
     ]
 
 
@@ -147,15 +174,15 @@ def test_labels_are_rows_where_columns_do_not_fit(make_result):
     assert rows[0] == ["S1", "population00", "2.5", "-2.5 to 7.5", "25.0", ""]
     assert rows[1][0] == rows[1][4] == ""
     assert rows[30][0] == "S2"
-    assert rows[30][5] == "few cells"
-    assert len(printed(result, 600).splitlines()) < 10
+    assert rows[30][5] == "F"
+    assert len(printed(result, 600).splitlines()) == 6 + 1 + 3  # table, caption, legend
 
 
 def test_the_terminal_decides_the_width_unless_it_is_given(result, monkeypatch):
     headers = {}
     for columns in ("30", "120"):
         monkeypatch.setenv("COLUMNS", columns)
-        headers[columns] = [str(column.header) for column in text(result).columns]
+        headers[columns] = headings(result)
     assert "interval" in headers["30"]
     assert headers["120"] == ["sample", "B", "T", "unknown", "flag"]
 
@@ -175,7 +202,7 @@ def test_no_number_is_cut_at_any_width(make_result, width):
 
 def test_a_long_heading_breaks_between_words(make_result):
     result = make_result([[0.5, 0.5]], ["S1"], ["Effector_Memory CD4", "T"])
-    assert str(text(result, width=80).columns[1].header) == "Effector_\nMemory CD4"
+    assert headings(result, width=80)[1] == "Effector_\nMemory CD4"
 
 
 def test_a_share_that_rounds_to_zero_has_no_sign(make_result):
@@ -203,6 +230,69 @@ def test_int_and_bool_labels_are_shown(make_result):
 def test_the_unknown_share_of_a_hard_method_is_a_dash(make_result):
     result = make_result([[0.25, 0.75]], ["S1"], ["B", "T"], unknown=[math.nan])
     assert "│       - │" in printed(result, 80)
+
+
+def test_flags_are_letters_in_the_table_and_words_below(make_result):
+    result = flagged(make_result, "", "label shift rejected: p < 0.005; unknown above baseline: 10.7 %")
+    assert "│ S U  │" in printed(result, 60)
+    assert legend_of(result, 100) == [
+        "S02 S label shift rejected: p < 0.005; U unknown above baseline: 10.7 %",
+        "S unknown population or shifted sample: the mixture of the source's classes does not fit",
+        "U more unknown cells than known samples show by themselves",
+    ]
+
+
+def test_a_result_without_flags_has_no_legend(make_result):
+    assert legend_of(flagged(make_result, "", "")) == []
+
+
+def test_a_result_without_samples_is_an_empty_table(make_result):
+    assert legend_of(flagged(make_result)) == []
+
+
+def test_samples_with_the_same_reasons_share_a_line(make_result):
+    result = flagged(make_result, "few cells: 12", "", "few cells: 12", "few cells: 13")
+    assert legend_of(result)[:2] == ["S01, S03 F few cells: 12", "S04 F few cells: 13"]
+
+
+def test_of_many_samples_with_the_same_reasons_two_are_named(make_result):
+    assert legend_of(flagged(make_result, "", *["no cells"] * 14))[0] == "S02, S03 and 12 more E no cells"
+
+
+def test_a_reason_of_every_sample_stands_once(make_result):
+    source = "not in the source: NK; few source cells: B (12)"
+    lines = legend_of(flagged(make_result, source, f"{source}; no cells", f"{source}; not in the source: T"))
+    assert lines[:3] == [
+        "all samples A not in the source: NK; C few source cells: B (12)",
+        "S02 E no cells",
+        "S03 A not in the source: T",
+    ]
+    assert [line[0] for line in lines[3:]] == ["E", "A", "C"]
+
+
+def test_the_only_sample_goes_by_its_name(make_result):
+    assert legend_of(flagged(make_result, "no cells"))[0] == "S01 E no cells"
+
+
+def test_a_letter_stands_once_a_sample(make_result):
+    result = flagged(make_result, "not in the source: NK; not in the source: T", "")
+    assert "│ A    │" in printed(result, 80)
+    assert "A not in the source: NK; A not in the source: T" in legend_of(result)[0]
+
+
+def test_a_reason_that_is_not_known_keeps_its_words(make_result):
+    assert legend_of(flagged(make_result, "", "three odd cells")) == ["S02 ? three odd cells"]
+
+
+def test_the_legend_wraps_beside_long_names(make_result):
+    result = flagged(make_result, "few cells: 12", "", samples=["a_file_of_a_patient_" * 3, "S2"])
+    assert max(map(len, printed(result, 60).splitlines())) <= 60
+    assert legend_of(result, 60)[0] == "a_file_of_a_patient_a_fi F few cells: 12"
+
+
+def test_the_csv_keeps_the_words(make_result, tmp_path):
+    table(flagged(make_result, "few cells: 12"), tmp_path / "p.csv")
+    assert pd.read_csv(tmp_path / "p.csv")["flag"].tolist() == ["few cells: 12"] * 2
 
 
 def test_importing_the_reports_leaves_matplotlib_alone():
