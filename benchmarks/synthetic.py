@@ -20,6 +20,7 @@ class Problem(NamedTuple):
     target: np.ndarray  # (m, d)
     proportions: np.ndarray  # (c,) realised in the target; they sum to 1 - unknown
     unknown: float
+    alpha: np.ndarray  # (c,) what the known target cells were drawn with
 
 
 def make(
@@ -64,4 +65,4 @@ def make(
         unknown = np.empty((0, d))
     share = m / (n + m)
     proportions = np.bincount(truth, minlength=c) / n * (1 - share)
-    return Problem(x, y, np.vstack([target, unknown]), proportions, share)
+    return Problem(x, y, np.vstack([target, unknown]), proportions, share, alpha)
