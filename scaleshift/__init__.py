@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from scaleshift.cells import append_cells, as_cells, open_cells, write_cells
     from scaleshift.errors import ChunkError, DataError, NotIdentifiableError, ScaleshiftError, SchemaError
     from scaleshift.quantify.dfm import DFM
-    from scaleshift.quantify.features import FourierFeatures, GaussianKernel
+    from scaleshift.quantify.features import FourierFeatures, GaussianKernel, LandmarkFeatures
 
 __all__ = [
     "DFM",
@@ -20,6 +20,7 @@ __all__ = [
     "DataError",
     "FourierFeatures",
     "GaussianKernel",
+    "LandmarkFeatures",
     "NotIdentifiableError",
     "ScaleshiftError",
     "SchemaError",
@@ -39,6 +40,7 @@ _HOMES = {
     "DFM": "scaleshift.quantify.dfm",
     "FourierFeatures": "scaleshift.quantify.features",
     "GaussianKernel": "scaleshift.quantify.features",
+    "LandmarkFeatures": "scaleshift.quantify.features",
     "append_cells": "scaleshift.cells",
     "as_cells": "scaleshift.cells",
     "open_cells": "scaleshift.cells",
