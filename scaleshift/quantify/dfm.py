@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,12 @@ class DFM(BaseEstimator):
         if foreign.size:
             known = _with_foreign(known, rows.categories("label")[foreign], state.n_foreign)
         return known
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save to a folder that `scaleshift.load` reads: see `scaleshift.persistence.save`."""
+        from scaleshift import persistence  # Zarr is imported when it is needed
+
+        persistence.save(self, path)
 
     def _foreign(self, rows: Rows) -> np.ndarray:
         """Codes of the labels that a cells dataset of targets names and the source does not have."""
