@@ -29,7 +29,7 @@ CLASSES: dict[str, str] = {
     "GaussianKernel": "scaleshift.quantify.features.gaussian",
 }
 FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
-ARRAY_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+ARRAY_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # one name, never ".."
 DTYPE = re.compile(r"[<>|](b1|[iu][1248]|f[248]|U[0-9]{1,9})")
 PLAIN = (bool, int, float, str, type(None))
 
@@ -140,7 +140,7 @@ def _encode_array(array: np.ndarray, path: str, arrays: Arrays) -> dict[str, Any
     if not DTYPE.fullmatch(dtype.str):
         raise _refusal(array, path)
     name = _array_name(path, arrays)
-    arrays[name] = array.astype(dtype.newbyteorder("<"), order="C", copy=False)
+    arrays[name] = array.astype(dtype.newbyteorder("<"), copy=False)
     return {"type": "array", "name": name, "dtype": dtype.str, "shape": shape}
 
 

@@ -48,8 +48,8 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
     """Save a model as a folder of JSON and Zarr arrays.
 
     A model that stands at the path already is replaced as a whole; anything else that stands there is
-    refused. A writer that is killed leaves the old model, or none, and perhaps a folder that can be deleted,
-    with a dot in front of its name. One writer at a time.
+    refused. A writer that is killed leaves the old model, or none, and perhaps folders that nothing uses:
+    those with a dot in front of their name can be deleted, others are by the next save. One writer at a time.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
     """
     encoded, arrays = encode(thing)
     location = _local(path)
-    replaced = _arrays_standing_at(location)
+    replaces = _holds_model(location)
     folder = f"arrays-{uuid4().hex}"
     record = {
         "format": FORMAT,
@@ -87,20 +87,21 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
         "checksum": _checksum(encoded),
         "object": encoded,
     }
-    staged = (location if replaced else location.parent) / f".{location.name}-{uuid4().hex}"
+    staged = (location if replaces else location.parent) / f".{location.name}-{uuid4().hex}"
     try:
         _write_arrays(staged / folder, arrays)
         root = {"attributes": {RECORD: record}, "zarr_format": 3, "node_type": "group"}
         (staged / "zarr.json").write_text(json.dumps(root, indent=1), encoding="ascii")
-        if replaced:
+        if replaces:
             os.rename(staged / folder, location / folder)
             os.replace(staged / "zarr.json", location / "zarr.json")  # from here on it is the new model
         else:
             os.rename(staged, location)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
-    if replaced:
-        shutil.rmtree(location / replaced, ignore_errors=True)
+    for other in location.iterdir():
+        if ARRAYS.fullmatch(other.name) and other.name != folder:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -166,12 +167,13 @@ def _checksum(encoded: Any) -> int:
     return zlib.crc32(json.dumps(encoded, sort_keys=True).encode())
 
 
-def _arrays_standing_at(location: Path) -> str | None:
-    """Folder of arrays of the saved model at the place; None if nothing is there."""
+def _holds_model(location: Path) -> bool:
+    """Whether a saved model stands at the place, rather than nothing; anything else is refused."""
     if not os.path.lexists(location):
-        return None
+        return False
     try:
-        return _read_record(location)["arrays"]
+        _read_record(location)
+        return True
     except SchemaError as error:
         raise DataError(f"{error}. It is not replaced: choose another path, or delete it first") from error
 
