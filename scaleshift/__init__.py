@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from scaleshift import cells, datasets, quantify, report
     from scaleshift.cells import append_cells, as_cells, open_cells, write_cells
     from scaleshift.errors import ChunkError, DataError, NotIdentifiableError, ScaleshiftError, SchemaError
+    from scaleshift.persistence import load
     from scaleshift.quantify.dfm import DFM
     from scaleshift.quantify.features import FourierFeatures, GaussianKernel, LandmarkFeatures
 
@@ -28,6 +29,7 @@ __all__ = [
     "as_cells",
     "cells",
     "datasets",
+    "load",
     "open_cells",
     "quantify",
     "report",
@@ -43,6 +45,7 @@ _HOMES = {
     "LandmarkFeatures": "scaleshift.quantify.features",
     "append_cells": "scaleshift.cells",
     "as_cells": "scaleshift.cells",
+    "load": "scaleshift.persistence",
     "open_cells": "scaleshift.cells",
     "write_cells": "scaleshift.cells",
     **dict.fromkeys(

@@ -40,8 +40,8 @@ def error_bound(
 
     Examples
     --------
-    >>> round(error_bound(0.5, np.array(["a", "b"]), np.array([10_000, 10_000]), 0.05), 3)
-    0.141
+    >>> round(error_bound(0.5, np.array(["a", "b"]), np.array([10_000, 10_000]), 0.05), 2)
+    0.14
     """
     if not 0 < delta < 1:
         raise DataError(f"delta={delta!r}: expected a probability between 0 and 1")
