@@ -31,7 +31,7 @@ def same(a, b) -> bool:
     if isinstance(a, dict):
         return list(a) == list(b) and all(same(a[name], b[name]) for name in a)
     if isinstance(a, float | np.floating):
-        return bool(a == b or (a != a and b != b)) and np.signbit(a) == np.signbit(b)
+        return bool(a != a and b != b) or bool(a == b and np.signbit(a) == np.signbit(b))
     return bool(a == b)
 
 

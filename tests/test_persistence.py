@@ -78,7 +78,7 @@ def test_a_loaded_model_is_a_scikit_learn_estimator(path):
     assert features.get_params() == expected.pop("features").get_params()
     assert {name: loaded.get_params()[name] for name in expected} == expected
     again = clone(loaded).fit(X, Y)
-    np.testing.assert_array_equal(again.means_, MODEL.means_)
+    np.testing.assert_array_equal(again.source_.sums, MODEL.source_.sums)
 
 
 def test_a_model_that_is_not_fitted_comes_back_as_settings(tmp_path):
@@ -88,7 +88,7 @@ def test_a_model_that_is_not_fitted_comes_back_as_settings(tmp_path):
 
 def test_loaded_arrays_are_writable_and_in_c_order(path):
     loaded = ss.load(path)
-    for array in (loaded.means_, loaded.gram_, loaded.class_counts_, loaded.embedding_.frequencies):
+    for array in (loaded.source_.sums, loaded.gram_, loaded.class_counts_, loaded.embedding_.frequencies):
         assert type(array) is np.ndarray
         assert array.flags.c_contiguous
         array[...] = 0
@@ -141,13 +141,15 @@ def test_arrays_of_every_order_and_size_come_back(tmp_path):
         assert loaded[name].flags.c_contiguous
 
 
-def test_a_model_is_small_and_of_few_files(tmp_path):
-    """10 classes, 1000 features, 40 markers: means and frequencies take 240 000 bytes in float64."""
-    x = RNG.normal(size=(1_000, 40))
-    ss.DFM(bandwidth=5.0, random_state=0).fit(x, np.arange(1_000) % 10).save(tmp_path / "model")
+@pytest.mark.parametrize(("n_samples", "megabytes"), [(1, 3.5), (100, 6.7)])
+def test_a_model_is_small_and_of_few_files(tmp_path, n_samples, megabytes):
+    """10 classes, 1000 features, 40 folds and at most 40 parts: 3.2 MB each in float64."""
+    x, row = RNG.normal(size=(2_000, 40)), np.arange(2_000)
+    model = ss.DFM(bandwidth=5.0, random_state=0).fit(x, row % 10, row // 10 % n_samples)
+    model.save(tmp_path / "model")
     files = [file for file in (tmp_path / "model").rglob("*") if file.is_file()]
-    assert sum(file.stat().st_size for file in files) < 250_000
-    assert len(files) <= 12
+    assert sum(file.stat().st_size for file in files) < megabytes * 1e6
+    assert len(files) <= 24
 
 
 @pytest.mark.parametrize("features", [len, {"a": [X + 1j]}])
@@ -180,7 +182,7 @@ def test_an_older_model_is_replaced_as_a_whole(path):
     before = sum(1 for _ in path.rglob("*"))
     other = ss.DFM(ss.FourierFeatures(64), random_state=1).fit(X, Y)
     other.save(path)
-    np.testing.assert_array_equal(ss.load(path).means_, other.means_)
+    np.testing.assert_array_equal(ss.load(path).source_.sums, other.source_.sums)
     assert sum(1 for _ in path.rglob("*")) == before
     assert [p.name for p in path.parent.iterdir()] == ["model"]
 

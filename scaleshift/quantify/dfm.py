@@ -298,7 +298,6 @@ class DFM(BaseEstimator):
         """Save as a Zarr store, without the cells; `scaleshift.load` reads it."""
         from scaleshift import persistence
 
-        check_is_fitted(self, "source_")
         persistence.save(self, path)
 
     def _set(self, fitted: dict[str, Any]) -> DFM:

@@ -32,9 +32,10 @@ def test_under_label_shift_p_is_uniform(features):
     assert 0.3 < np.mean(p < 0.5) < 0.75
 
 
-@pytest.mark.parametrize("features", ["fourier", "landmarks"])
-def test_a_few_far_cells_are_seen(features):
-    assert np.mean(p_values(features, 0.03, 20) < 0.05) >= 0.6
+@pytest.mark.parametrize(("features", "power"), [("fourier", 0.5), ("landmarks", 0.8)])
+def test_a_few_far_cells_are_seen(features, power):
+    """3 % of 1 500."""
+    assert np.mean(p_values(features, 0.03, 20) < 0.05) >= power
 
 
 def test_far_cells_go_unseen_without_the_residual_feature():
@@ -48,7 +49,7 @@ def test_far_cells_go_unseen_without_the_residual_feature():
     for name, used in (("with", slice(None)), ("without", slice(-1))):
         test = shift_test(means[:, used], source[..., used], model.source_.counts, seed=0)
         p[name] = test(features[:, used], states.counts[0])["p_value"]
-    assert p["with"] < 0.01 < p["without"]
+    assert p["with"] < 0.05 < p["without"]
 
 
 def test_distance_is_the_norm_of_what_no_mixture_explains():
