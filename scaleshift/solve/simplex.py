@@ -83,14 +83,12 @@ def simplex_least_squares(gram: ArrayLike, products: ArrayLike, *, soft: bool = 
     gram, products = _checked(gram, products)
     shared, rows = gram.ndim == 2, np.atleast_2d(products)
     size = rows.shape[1] + soft
-    work = [np.empty((size, size)), *(np.empty(size) for _ in range(5)), np.empty(size, np.int64)]
-    flags = [np.empty(size, np.bool_) for _ in range(2)]
-    alpha = np.empty((len(rows), size))
+    alpha, work = np.empty((len(rows), size)), _workspace(size)
     step = max(BLOCK // size**2, 1)
     for start in range(0, len(rows), step):
         block = slice(start, start + step)
         scaled = _scaled(gram[None] if shared else gram[block], rows[block], int(soft))
-        _solve_rows(*scaled, alpha[block], *work, *flags)
+        _solve_rows(*scaled, alpha[block], *work)
     if soft:
         alpha = _at_most_one(alpha[:, 1:].copy())
     return alpha.reshape(products.shape)
@@ -129,6 +127,12 @@ def _scaled(gram: Floats, rows: Floats, first: int) -> tuple[Floats, Floats]:
     np.ldexp(gram, exponent[:, None, None], out=padded[:, first:, first:])
     np.ldexp(rows, below_limit[:, None], out=padded_rows[:, first:])
     return padded, padded_rows
+
+
+def _workspace(size: int) -> list[NDArray[Any]]:
+    """The arrays that `_solve_rows` works on; made here, for numba takes long to compile allocations."""
+    vectors = [np.float64] * 5 + [np.int64] + [np.bool_] * 2
+    return [np.empty((size, size)), *(np.empty(size, dtype) for dtype in vectors)]
 
 
 def _at_most_one(alpha: Floats) -> Floats:
