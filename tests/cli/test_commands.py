@@ -83,7 +83,8 @@ def test_an_output_that_cannot_be_made_is_told_before_anything_runs(study, tmp_p
 
 
 def test_json_is_versioned_and_has_no_nan(study):
-    text = run("quantify", study, "--source", "sample == S2", "--target", "sample == S10", "--json").stdout
+    arguments = ["--source", "sample == S2", "--target", "sample == S10", "--bootstrap", "0", "--json"]
+    text = run("quantify", study, *arguments).stdout
     found = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     assert found["schema"] == "scaleshift.quantify/1"
     (sample,) = found["samples"]
@@ -95,6 +96,31 @@ def test_json_is_versioned_and_has_no_nan(study):
 def test_the_same_seed_gives_the_same_output(study):
     outputs = {run("quantify", study, "--source", "sample == S2", "--json").stdout for _ in range(2)}
     assert len(outputs) == 1
+
+
+@pytest.mark.parametrize("method", ["soft-fourier", "hard-landmarks"])
+def test_a_saved_model_answers_as_the_one_that_was_fitted(study, tmp_path, method):
+    target = ["--target", "sample == S10", "--json"]
+    learn = ["--source", "sample == S2", "--method", method, "--save-model", tmp_path / "model"]
+    first = run("quantify", study, *learn, *target).stdout
+    assert run("quantify", study, "--model", tmp_path / "model", *target).stdout == first
+    assert set(json.loads(first)["attributes"]) >= {"seed", "bandwidth", "unknown_baseline"}
+
+
+def test_a_model_quantifies_all_samples_where_none_are_chosen(study, tmp_path):
+    learn = ["--source", "sample == S2", "--save-model", tmp_path / "model", "--bootstrap", "0", "--json"]
+    run("quantify", study, *learn)
+    found = json.loads(run("quantify", study, "--model", tmp_path / "model", "--json").stdout)
+    assert [sample["sample"] for sample in found["samples"]] == ["S2", "S3", "S10"]
+    assert found["samples"][0]["p_value"] is None  # saved without folds
+
+
+def test_intervals_are_in_the_json_and_the_table(study, tmp_path):
+    arguments = ["--source", "sample == S2", "--target", "sample == S10", "--output", tmp_path]
+    run("quantify", study, *arguments)
+    row = pd.read_csv(tmp_path / "proportions.csv").iloc[0]
+    assert row["proportion_low"] < row["proportion"] < row["proportion_high"]
+    assert 0 < row["p_value"] <= 1
 
 
 def test_hard_matching_has_no_unknown_share(study):
@@ -114,7 +140,13 @@ def test_hard_matching_has_no_unknown_share(study):
         (["--source", "sample == S2", "--bandwidth", "wide"], "expected 'auto' or a positive number", 1),
         (["--source", "sample == S2", "--method", "magic"], "magic", 2),
         (["--source", "sample == S2", "--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler answers", 1),
-        ([], "--source", 2),
+        ([], "pass --source, the samples to learn from, or --model", 2),
+        (["--model", "m", "--source", "sample == S2"], "--source does not go with --model", 2),
+        (["--model", "m", "--bandwidth", "2"], "--bandwidth does not go with --model", 2),
+        (["--model", "m", "--save-model", "n"], "--save-model does not go with --model", 2),
+        (["--model", "no-such-model"], "no-such-model", 1),
+        (["--source", "sample == S2", "--bootstrap", "1"], "n_bootstrap=1: expected 0, or", 1),
+        (["--source", "sample == S2", "--resample", "samples"], "needs a source of several samples", 1),
     ],
 )
 def test_what_cannot_be_done_is_one_line_with_the_right_exit_code(study, arguments, message, code):
@@ -145,7 +177,7 @@ def test_nan_cells_are_an_error_or_a_flag(tmp_path):
     assert "m: 1, n: 1" in run(*arguments, code=1).output
     found = json.loads(run(*arguments, "--invalid", "drop", "--json").output)
     assert found["samples"][0]["n_invalid"] == 1
-    assert "1 cell(s) with NaN" in found["samples"][0]["flag"]
+    assert found["samples"][0]["flag"] == "cells left out: 1"
 
 
 def test_the_demo_runs_and_runs_again(tmp_path):

@@ -5,6 +5,7 @@ import signal
 import tempfile
 from pathlib import Path
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -117,6 +118,27 @@ def test_a_killed_worker_changes_no_bit(two_processes, alone, tmp_path):
     assert np.array_equal(total(sums_of_a_mortal_worker, marker=str(marker)), alone)
     assert marker.exists()
     assert set(two_processes.run(os.getpid).values()) != before
+
+
+def killing(block, marker):
+    """The block; the worker that reads it first dies."""
+    if not Path(marker).exists():
+        Path(marker).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+
+def test_a_killed_worker_changes_no_interval(two_processes, tmp_path):
+    """Answers of finished samples are lost with a worker, and computed again."""
+    sample = np.repeat([f"s{i}" for i in range(20)], N // 20)
+    model = ss.DFM("landmarks", random_state=0, bandwidth=100.0).fit(X, Y)
+    lazy = da.from_array(X, chunks=(1_500, -1))
+    marker = tmp_path / "killed"
+    mortal = lazy.map_blocks(killing, str(marker), dtype=X.dtype, meta=X[:0])
+    found = model.predict(mortal, sample=sample)
+    assert marker.exists()
+    with dask.config.set(scheduler="threads"):
+        assert found.equals(model.predict(lazy, sample=sample))
 
 
 def test_the_command_line_computes_on_a_scheduler(two_processes, tmp_path):
