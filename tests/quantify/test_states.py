@@ -86,6 +86,28 @@ def test_labels_of_another_type_are_not_merged():
         fitted(HALVES[0]).merge(fitted(HALVES[1], y=np.where(Y == "a", 1, 2)))
 
 
+@pytest.mark.parametrize("features", ["fourier", "landmarks", "gaussian"])
+@pytest.mark.parametrize("sample", [None, np.arange(1_400) % 7])
+def test_saved_models_and_states_give_the_same_bits(tmp_path, features, sample):
+    model = fitted(HALVES[0], features=features, sample=sample)
+    model.save(tmp_path / "model")
+    loaded = ss.load(tmp_path / "model")
+    expected = model.predict(T)
+    assert loaded.predict(T).equals(expected)
+    model.embed(T).save(tmp_path / "states")
+    assert loaded.predict(ss.load(tmp_path / "states")).equals(expected)
+
+
+def test_merging_loaded_models_gives_the_bits_of_merging_the_models(tmp_path):
+    first, second = (fitted(half) for half in HALVES)
+    merged = first.merge(second)
+    for name, model in (("first", first), ("second", second), ("merged", merged)):
+        model.save(tmp_path / name)
+    again = ss.load(tmp_path / "first").merge(ss.load(tmp_path / "second"))
+    assert again.predict(T).equals(merged.predict(T))
+    assert ss.load(tmp_path / "merged").predict(T).equals(merged.predict(T))
+
+
 # Samples -----------------------------------------------------------------------------------------------
 
 

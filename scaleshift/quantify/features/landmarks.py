@@ -130,7 +130,8 @@ def embedding(landmarks: np.ndarray, width: float, rows: np.ndarray | None = Non
     gram = np.exp(-cdist(landmarks, landmarks, "sqeuclidean") / (2 * width**2))
     values, vectors = np.linalg.eigh(gram)
     kept = values > EIGENVALUES_ABOVE * values[-1]
-    whiten = vectors[:, kept] / np.sqrt(values[kept])
+    # In the memory order that it has after saving and loading: another one gives other bits.
+    whiten = np.ascontiguousarray(vectors[:, kept] / np.sqrt(values[kept]))
     self_product = 1.0
     if rows is not None:
         kernel = np.exp(-cdist(rows, landmarks, "sqeuclidean") / (2 * width**2))
