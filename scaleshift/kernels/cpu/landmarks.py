@@ -20,7 +20,7 @@ _WIDTH = 128  # landmarks in a tile: a constant, so that loops over them are who
 _DEPTH = (
     5  # columns at a time: with 20 numbers of four rows, 5 of a landmark and 4 exponents registers are full
 )
-_FLUSH_ROWS = 512  # float32 sums of more rows lose digits where all rows look alike
+_FLUSH_ROWS = 128  # float32 sums of more rows lose digits where all rows look alike
 _TILE_BYTES = 1 << 19  # of packed rows: half of a core's second cache
 _ROWS_A_GROUP = 16  # at least in a tile, on average: with fewer, padding to four rows costs more than sorting
 
@@ -41,8 +41,8 @@ def landmark_sums(
     The same as `reference.landmark_sums` in float32, about the mean of the landmarks: an offset of the data
     costs no accuracy, and the sums of parts add up to those of the whole. The relative error of the sums is
     about 1e-7 where landmarks lie within a few bandwidths of their mean, and grows with the square of that
-    distance, to 1e-5 at 19 bandwidths. Farther out, rows that a landmark may see are left to the reference, 30
-    times slower. Rows that no landmark sees, at any distance, have kernel values of 0 and a residual of 1.
+    distance, to 1e-5 at 19 bandwidths. Farther out, rows that a landmark may see are left to the reference,
+    which is slower. Rows that no landmark sees, at any distance, have kernel values of 0 and a residual of 1.
 
     Parameters
     ----------
@@ -209,10 +209,10 @@ def _pack(
             continue
         to = np.uintp(stops[np.uintp(labels[i] - low)])
         stops[np.uintp(labels[i] - low)] += 1
-        square = np.float32(0)
         for k in range(np.uintp(x.shape[1])):
-            value = np.float32((x[i, k] - centre[k]) * scale)
-            rows[to, k] = value
+            rows[to, k] = (x[i, k] - centre[k]) * scale
+        square = np.float32(0)
+        for value in rows[to]:  # here, and not above, lest the order of additions depend on the layout of x
             square = add_in_any_order(square, value * value)
         exponent = rate * np.float64(square)
         shifts[to] = -exponent
@@ -233,7 +233,7 @@ def _add_groups(
     work: np.ndarray,
     sums: np.ndarray,
 ) -> None:
-    """Add packed groups to their sums (groups, tiles * _WIDTH + 1), a few hundred rows at a time."""
+    """Add packed groups to their sums (groups, tiles * _WIDTH + 1), a hundred rows at a time."""
     exponents, partial = work[:4].ravel(), work[4]
     totals = np.empty(_FLUSH_ROWS, dtype=np.float32)
     for group in range(stops.size):
