@@ -42,7 +42,7 @@ def landmark_sums(
     The same as `reference.landmark_sums` in float32, about the mean of the landmarks: an offset of the data
     costs no accuracy, and the sums of parts add up to those of the whole. The relative error of the sums is
     about 1e-7 where landmarks lie within a few bandwidths of their mean, and grows with the square of that
-    distance, to 1e-5 at 19 bandwidths. Farther out, rows that a landmark may see are left to the reference,
+    distance, to 3e-5 at 19 bandwidths. Farther out, rows that a landmark may see are left to the reference,
     60 times slower. Rows that no landmark sees, at any distance, have kernel values of 0 and a residual of 1.
 
     Parameters
