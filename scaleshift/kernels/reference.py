@@ -95,6 +95,8 @@ def host_codes(groups: Array, n_groups: int, n_rows: int) -> np.ndarray:
             f"groups holds the code {codes.max()} in row {codes.argmax()}, but n_groups is {n_groups}: "
             f"codes run from 0 to n_groups - 1, negative ones are skipped"
         )
+    if codes.dtype.kind == "i" and codes.dtype.itemsize > 4:
+        codes = np.maximum(codes, -1)  # in int32, far smaller ones would be other codes
     return codes.astype(np.int32, copy=False)
 
 

@@ -125,6 +125,11 @@ def test_landmarks_that_do_not_fit_are_refused(shape, message):
         reference.landmark_sums(np.zeros((2, 2)), np.zeros(2, int), 1, np.zeros(shape), 1.0)
 
 
+def test_codes_below_those_of_int32_are_negative_all_the_same():
+    codes = np.array([-1, -(2**32), -(2**40) + 1, 1])
+    np.testing.assert_array_equal(reference.host_codes(codes, 2, 4), [-1, -1, -1, 1])
+
+
 def test_single_precision_frequencies_are_whole_float32_turns():
     frequencies = np.random.default_rng(0).normal(size=(20, 3))
     rounded = reference.single_precision(frequencies)

@@ -20,7 +20,8 @@ _WIDTH = 128  # landmarks in a tile: a constant, so that loops over them are who
 _DEPTH = (
     5  # columns at a time: with 20 numbers of four rows, 5 of a landmark and 4 exponents registers are full
 )
-_FLUSH_ROWS = 512  # float32 sums of more rows lose digits where all rows look alike
+_FLUSH_ROWS = 128  # float32 sums of more rows lose digits where all rows look alike
+_CALL_ROWS = 512  # of a group and with a tile of landmarks: their totals stay in the first cache
 _TILE_BYTES = 1 << 19  # of packed rows: half of a core's second cache
 _ROWS_A_GROUP = 16  # at least in a tile, on average: with fewer, padding to four rows costs more than sorting
 
@@ -40,9 +41,9 @@ def landmark_sums(
 
     The same as `reference.landmark_sums` in float32, about the mean of the landmarks: an offset of the data
     costs no accuracy, and the sums of parts add up to those of the whole. The relative error of the sums is
-    about 1e-7 where landmarks lie within a few bandwidths of their mean and grows with the square of that
-    distance, to 1e-5 at 19 bandwidths. Farther out, rows that a landmark may see are left to the reference,
-    30 times slower. Rows that no landmark sees, at any distance, have kernel values of 0 and a residual of 1.
+    about 1e-7 where landmarks lie within a few bandwidths of their mean, and grows with the square of that
+    distance, to 3e-5 at 19 bandwidths. Farther out, rows that a landmark may see are left to the reference,
+    60 times slower. Rows that no landmark sees, at any distance, have kernel values of 0 and a residual of 1.
 
     Parameters
     ----------
@@ -159,16 +160,14 @@ def _add_block(x: np.ndarray, codes: np.ndarray, n_groups: int, plan: _Plan) -> 
         order = order[np.argsort(codes[order].astype(np.min_scalar_type(n_groups)), kind="stable")]
     rows = np.zeros((min(len(x), size) + 3 * min(n_groups, size), depth), dtype=np.float32)
     shifts = np.zeros(len(rows), dtype=np.float32)
-    work = work_rows(6, _WIDTH)
+    work = work_rows(5, _WIDTH)
     limit = (min(plan.reach, _FAR) + _SIGHT) ** 2
     sums = np.zeros((n_groups, tiles * _WIDTH + 1))
     for start in range(0, len(x) if order is None else len(order), size):
-        if order is None:
-            tile, labels, low, high = x[start : start + size], codes[start : start + size], 0, n_groups
-        else:
-            chosen = order[start : start + size]
-            tile, labels = x[chosen], codes[chosen]
-            low, high = labels[0], labels[-1] + 1
+        chosen = slice(start, start + size) if order is None else order[start : start + size]
+        # one layout, and so one compiled function: another one might add the squares in another order
+        tile, labels = np.require(x[chosen], requirements=["C", "A"]), codes[chosen]
+        low, high = (0, n_groups) if order is None else (int(labels[0]), int(labels[-1]) + 1)
         starts = _pack(tile, labels, low, high, plan.centre, plan.scale, plan.rate, limit, rows, shifts)
         _add_groups(rows, shifts, *starts, plan.weights, plan.biases, work, sums[low:high])
     sums[:, :-1] *= plan.corrections
@@ -235,10 +234,10 @@ def _add_groups(
 ) -> None:
     """Add packed groups to their sums (groups, tiles * _WIDTH + 1), a few hundred rows at a time."""
     exponents, partial = work[:4].ravel(), work[4]
-    totals = np.empty(_FLUSH_ROWS, dtype=np.float32)
+    totals = np.empty(_CALL_ROWS, dtype=np.float32)
     for group in range(stops.size):
-        for start in range(starts[group], starts[group + 1], _FLUSH_ROWS):
-            stop = min(start + _FLUSH_ROWS, starts[group + 1])
+        for start in range(starts[group], starts[group + 1], _CALL_ROWS):
+            stop = min(start + _CALL_ROWS, starts[group + 1])
             totals[:] = 0
             for tile in range(weights.shape[0]):
                 _add_rows(
@@ -249,10 +248,8 @@ def _add_groups(
                     exponents,
                     partial,
                     totals,
+                    sums[group, tile * _WIDTH : (tile + 1) * _WIDTH],
                 )
-                for f in range(_WIDTH):
-                    sums[group, tile * _WIDTH + f] += partial[f]
-                    partial[f] = 0
             residual = 0.0
             for total in totals[: min(stop, stops[group]) - start]:
                 residual = add_in_any_order(residual, np.float64(exp2(total * _MINUS_LOG2E)))
@@ -268,10 +265,12 @@ def _add_rows(
     exponents: np.ndarray,
     partial: np.ndarray,
     totals: np.ndarray,
+    sums: np.ndarray,
 ) -> None:
-    """Add the kernel with a tile of landmarks to `partial`, by landmark, and to `totals`, by row.
+    """Add the kernel with a tile of landmarks to `sums`, by landmark, and to `totals`, by row.
 
-    Four rows, a to d, and five columns at a time. `exponents` (4 * _WIDTH,) holds what earlier columns gave.
+    Four rows and five columns at a time. `exponents` (4 * _WIDTH,) holds what earlier columns gave, and
+    `partial`, which is zero before and after, float32 sums.
     """
     own_frame()
     last = rows.shape[1] - _DEPTH
@@ -296,6 +295,10 @@ def _add_rows(
                 total = _add_powers(t, f, partial, total)
         for p in range(4):
             totals[i + p] += total[p]
+        if (i + 4) % _FLUSH_ROWS == 0 or i + 4 == rows.shape[0]:
+            for f in range(_WIDTH):
+                sums[f] += partial[f]
+                partial[f] = 0
 
 
 # What follows becomes part of the loops above: tuples are registers.

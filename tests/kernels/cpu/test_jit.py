@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scaleshift.kernels.cpu.jit import FAST_MATH, jit
+from scaleshift.kernels.cpu.jit import FAST_MATH, jit, strict_jit
 
 
 def test_rounding_by_a_magic_number_survives_the_optimiser():
@@ -28,3 +28,12 @@ def test_kernels_release_the_gil_and_stay_on_one_thread():
     assert double.targetoptions["nogil"]
     assert not double.targetoptions.get("parallel", False)
     assert not double.targetoptions["boundscheck"]
+
+
+def test_strict_kernels_know_nan_and_infinity():
+    @strict_jit
+    def is_near(x):
+        return x * x <= 100.0
+
+    assert [is_near(x) for x in (3.0, 1e300, np.inf, np.nan)] == [True, False, False, False]
+    assert is_near.targetoptions["nogil"]
