@@ -135,6 +135,8 @@ def explain(estimator: Any, X: Any, y: Any = None, sample: Any = None) -> Plan:
 
     Raises
     ------
+    TypeError
+        If the estimator is none of this package.
     DataError
         What the call itself would raise before its first pass; for `y` with a fitted estimator.
     ChunkError
@@ -151,6 +153,8 @@ def explain(estimator: Any, X: Any, y: Any = None, sample: Any = None) -> Plan:
     >>> print(str(plan).splitlines()[0])
     DFM.fit: 2 passes over X, 2 over a column alone
     """
+    if not hasattr(estimator, "_plan"):
+        raise TypeError(f"{type(estimator).__name__} cannot be explained: pass an estimator such as DFM()")
     if y is not None and _is_fitted(estimator):
         raise DataError(
             "the estimator is fitted, so predict(X, sample) is explained, which takes no y: leave y out, or "
@@ -178,9 +182,9 @@ def _is_fitted(estimator: Any) -> bool:
 
 def _lines(plan: Plan) -> Iterator[str]:
     alone = len(plan.passes) - plan.passes_over_x
-    over = f"{_count(plan.passes_over_x, 'pass', 'passes')} over X"
+    over = f"{count(plan.passes_over_x, 'pass', 'passes')} over X"
     yield f"{plan.job}: {over}, {alone} over a column alone" if alone else f"{plan.job}: {over}"
-    blocks = _count(plan.n_blocks, "block", "blocks")
+    blocks = count(plan.n_blocks, "block", "blocks")
     largest = f"{plan.block_rows:,} rows, {size(plan.block_bytes)}"
     yield f"{plan.n_rows:,} rows x {plan.n_columns} columns in {blocks}, the largest of {largest}"
     yield ""
@@ -214,7 +218,7 @@ def _totals(plan: Plan) -> Iterator[str]:
     }
     listed = ", ".join(f"{name} {duration(seconds)}" for name, seconds in parts.items() if seconds)
     yield f"time:    {core_time(plan.cpu_seconds)} ({listed})"
-    threads = _count(plan.n_threads, "thread", "threads")
+    threads = count(plan.n_threads, "thread", "threads")
     yield f"         about {duration(plan.elapsed_seconds)} on {threads} that never wait for the disk"
     if plan.n_bytes:
         stored = plan.n_bytes_stored
@@ -275,5 +279,12 @@ def _digits(number: float) -> str:
     return f"{number:,.0f}" if number >= 9.95 else f"{number:.2g}"
 
 
-def _count(n: int, one: str, many: str) -> str:
+def count(n: int, one: str, many: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> count(1, "pass", "passes"), count(2_000, "pass", "passes")
+    ('1 pass', '2,000 passes')
+    """
     return f"{n:,} {one if n == 1 else many}"

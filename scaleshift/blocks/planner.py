@@ -18,7 +18,7 @@ from dask.sizeof import sizeof
 from scaleshift.blocks import graph, passes, probe, states, statistics
 from scaleshift.blocks.block import Rows
 from scaleshift.blocks.passes import Work
-from scaleshift.blocks.plan import PROCESS_BYTES, Pass, Plan, size
+from scaleshift.blocks.plan import PROCESS_BYTES, Pass, Plan, count, size
 from scaleshift.blocks.probe import Measured, OneBlock
 from scaleshift.blocks.states import Finish, Kernel, Merge
 from scaleshift.blocks.statistics import Layout
@@ -221,9 +221,10 @@ class Planner:
             )
         peak = PROCESS_BYTES + max(threads * part.thread_bytes + part.worker_bytes for part in self.passes)
         if peak > limit:
+            worker = f"a worker of {count(threads, 'thread', 'threads')}"
             problems.append(
-                f"a worker of {threads} thread(s) may need {size(peak)} and has {size(limit)}: give workers "
-                "fewer threads or more memory, or store smaller chunks"
+                f"{worker} may need {size(peak)} and has {size(limit)}: give workers fewer threads or more "
+                "memory, or store smaller chunks"
             )
         return problems
 
