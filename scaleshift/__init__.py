@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from scaleshift.blocks.plan import explain
     from scaleshift.cells import append_cells, as_cells, open_cells, write_cells
     from scaleshift.errors import ChunkError, DataError, NotIdentifiableError, ScaleshiftError, SchemaError
+    from scaleshift.persistence import load
     from scaleshift.quantify.dfm import DFM
-    from scaleshift.quantify.features import FourierFeatures, GaussianKernel
+    from scaleshift.quantify.features import FourierFeatures, GaussianKernel, LandmarkFeatures
 
 __all__ = [
     "DFM",
@@ -21,6 +22,7 @@ __all__ = [
     "DataError",
     "FourierFeatures",
     "GaussianKernel",
+    "LandmarkFeatures",
     "NotIdentifiableError",
     "ScaleshiftError",
     "SchemaError",
@@ -29,6 +31,7 @@ __all__ = [
     "cells",
     "datasets",
     "explain",
+    "load",
     "open_cells",
     "quantify",
     "report",
@@ -41,9 +44,11 @@ _HOMES = {
     "DFM": "scaleshift.quantify.dfm",
     "FourierFeatures": "scaleshift.quantify.features",
     "GaussianKernel": "scaleshift.quantify.features",
+    "LandmarkFeatures": "scaleshift.quantify.features",
     "append_cells": "scaleshift.cells",
     "as_cells": "scaleshift.cells",
     "explain": "scaleshift.blocks.plan",
+    "load": "scaleshift.persistence",
     "open_cells": "scaleshift.cells",
     "write_cells": "scaleshift.cells",
     **dict.fromkeys(

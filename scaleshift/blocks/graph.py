@@ -125,7 +125,8 @@ def merge_tree(leaves: da.Array, merge: Merge, shared: Mapping[str, Any] | None 
         for key, group in zip(keys, groups, strict=True):
             tasks[key] = Task(key, _merge_group, merge, List(*map(TaskRef, group)), **_references(shared))
         level += 1
-    layers = HighLevelGraph.from_collections(name, tasks, [leaves, *_delayed(shared)])
+    below: list[Any] = [leaves, *_delayed(shared)]
+    layers = HighLevelGraph.from_collections(name, tasks, below)
     return da.Array(layers, name, chunks=(), meta=np.empty((), object))
 
 
@@ -133,7 +134,7 @@ def _merge_group(merge: Merge, states: list[Any], **shared: Any) -> Any:
     return statistics.tree(states, functools.partial(merge, **shared))
 
 
-def _delayed(shared: Mapping[str, Any]) -> list[Delayed]:
+def _delayed(shared: Mapping[str, Any]) -> list[Any]:
     return [value for value in shared.values() if isinstance(value, Delayed)]
 
 

@@ -10,18 +10,26 @@ from typing import Any
 
 import click
 import xarray as xr
+from click.core import ParameterSource
 from rich.console import Console
 
 from scaleshift.cli import options
 from scaleshift.errors import DataError
 
 MIN_WIDTH = 60
-METHODS = {"soft-fourier": {"soft": True}, "hard-fourier": {"soft": False}}
+METHODS = {
+    f"{kind}-{features}": {"features": features, "soft": kind == "soft"}
+    for features in ("fourier", "landmarks")
+    for kind in ("soft", "hard")
+}
+OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "resample", "seed")  # a saved model has its own
 
 
 @click.command()
 @click.argument("store", type=click.Path(path_type=Path))
-@click.option("--source", required=True, help='Samples to learn from: "sample in (S1, S2)".')
+@click.option("--source", help='Samples to learn from: "sample in (S1, S2)".')
+@click.option("--model", type=click.Path(path_type=Path), help="A saved model, in place of --source.")
+@click.option("--save-model", type=click.Path(path_type=Path), help="Save what was learned there.")
 @click.option("--target", help='Samples to quantify: "sample == S3". All others where left out.')
 @click.option(
     "--method",
@@ -37,9 +45,20 @@ METHODS = {"soft-fourier": {"soft": True}, "hard-fourier": {"soft": False}}
     "--features",
     "n_features",
     type=click.IntRange(2, 100_000),
-    default=1000,
+    help="Random Fourier features (1000 where left out), or landmarks (128).",
+)
+@click.option(
+    "--bootstrap",
+    "n_bootstrap",
+    default=200,
     show_default=True,
-    help="Random Fourier features.",
+    help="Replicates behind the intervals; 0: neither intervals nor a test of label shift.",
+)
+@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@click.option(
+    "--resample",
+    type=click.Choice(["cells", "samples"]),
+    help="What replicates draw again of the source. Where left out: samples if it has 5, else cells.",
 )
 @click.option(
     "--invalid",
@@ -48,21 +67,21 @@ METHODS = {"soft-fourier": {"soft": True}, "hard-fourier": {"soft": False}}
     show_default=True,
     help="What to do with cells that hold NaN or infinite values.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of the random features.")
+@click.option("--seed", default=0, show_default=True, help="Of the features and the intervals.")
 @options.all_of(options.output, options.as_json, options.quiet, options.scheduler)
+@click.pass_context
 def quantify(
+    context: click.Context,
     store: Path,
-    source: str,
+    source: str | None,
+    model: Path | None,
+    save_model: Path | None,
     target: str | None,
-    method: str,
-    bandwidth: str,
-    n_features: int,
-    invalid: str,
-    seed: int,
     output: Path | None,
     as_json: bool,
     quiet: bool,
     scheduler: str,
+    **settings: Any,
 ) -> None:
     """Class proportions of the samples of STORE.
 
@@ -72,21 +91,58 @@ def quantify(
 
     \b
     scaleshift quantify study.zarr --source "sample in (S01, S09)" --output results
+    scaleshift quantify study.zarr --source "sample == S01" --save-model gates
+    scaleshift quantify other.zarr --model gates
     """
+    _one_way_to_learn(context, source, model)
     options.make_folder(output)
-    settings = {"bandwidth": _number(bandwidth), "invalid": invalid, "random_state": seed}
     with options.computing(scheduler, quiet):
-        result = run(store, source, target, n_features=n_features, **METHODS[method], **settings)
+        if model is not None:
+            result = apply(store, model, target, **settings)
+        else:
+            result = run(store, str(source), target, save_model=save_model, **_of_estimator(**settings))
     deliver(result, output, as_json, quiet)
 
 
+def _one_way_to_learn(context: click.Context, source: str | None, model: Path | None) -> None:
+    """Refuse options that have no meaning together."""
+    if model is None:
+        if source is None:
+            raise click.UsageError("pass --source, the samples to learn from, or --model, a saved model")
+        return
+    fit_only = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    for name in (*OF_THE_FIT, "save_model"):
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise click.UsageError(
+                f"{fit_only[name]} does not go with --model, which has been fitted already"
+            )
+
+
+def _of_estimator(
+    method: str, bandwidth: str, n_features: int | None, seed: int, **others: Any
+) -> dict[str, Any]:
+    """Options as parameters of the estimator."""
+    from scaleshift.quantify.features import FourierFeatures, LandmarkFeatures
+
+    features = METHODS[method]["features"]
+    if n_features is not None:
+        features = FourierFeatures(n_features) if features == "fourier" else LandmarkFeatures(n_features)
+    soft = METHODS[method]["soft"]
+    return {
+        "features": features,
+        "soft": soft,
+        "bandwidth": _number(bandwidth),
+        "random_state": seed,
+        **others,
+    }
+
+
 def run(
-    store: Path, source: str, target: str | None, *, n_features: int = 1000, **settings: Any
+    store: Path, source: str, target: str | None, *, save_model: Path | None = None, **parameters: Any
 ) -> xr.Dataset:
     """Fit on the source samples of a store and predict its target samples."""
     from scaleshift.cells.manifest import read_manifest
     from scaleshift.quantify.dfm import DFM
-    from scaleshift.quantify.features import FourierFeatures
 
     samples = read_manifest(store).samples
     sources = _select(source, samples, "--source")
@@ -94,8 +150,27 @@ def run(
     targets = others if target is None else _select(target, samples, "--target")
     if not targets:
         raise click.UsageError("--source selects every sample: none is left to quantify; pass --target")
-    model = DFM(FourierFeatures(n_features), **settings)
-    return model.fit(_open(store, sources)).predict(_open(store, targets))
+    model = DFM(**parameters).fit(_open(store, sources))
+    if save_model is not None:
+        model.save(save_model)
+    return model.predict(_open(store, targets))
+
+
+def apply(
+    store: Path, model: Path, target: str | None, n_bootstrap: int, level: float, invalid: str, **_: Any
+) -> xr.Dataset:
+    """Predict the target samples of a store with a saved model."""
+    from scaleshift import persistence
+    from scaleshift.cells.manifest import read_manifest
+    from scaleshift.quantify.dfm import DFM
+
+    fitted = persistence.load(model)
+    if not isinstance(fitted, DFM):
+        raise DataError(f"{model} holds a {type(fitted).__name__}: --model expects a saved DFM")
+    samples = read_manifest(store).samples
+    targets = list(samples) if target is None else _select(target, samples, "--target")
+    fitted.set_params(n_bootstrap=n_bootstrap, level=level, invalid=invalid)
+    return fitted.predict(_open(store, targets))
 
 
 def _select(text: str, samples: Sequence[Any], option: str) -> list[Any]:

@@ -18,7 +18,7 @@ _REFERENCE = "scaleshift.kernels.reference"
 KERNELS: dict[str, dict[str, str]] = {
     "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier"},
     "gaussian_sums": {},
-    "landmark_sums": {},
+    "landmark_sums": {"numpy": "scaleshift.kernels.cpu.landmarks"},
 }
 
 
@@ -83,6 +83,8 @@ def gaussian_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
 
 def landmark_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     """Sum the Gaussian kernel with landmarks, and a residual, by group: see `reference.landmark_sums`.
+
+    On the CPU in float32, about the mean of the landmarks.
 
     Examples
     --------

@@ -12,42 +12,43 @@ Source: Dussap, Blanchard and Cherief-Abdellatif (2023).
 from __future__ import annotations
 
 import numpy as np
+import xarray as xr
 
 from scaleshift.errors import DataError
 
 
-def source_bound(worth: float, counts: np.ndarray, delta: float) -> float:
-    """The bound for a target without end, whatever its proportions.
+def error_bound(
+    worth: float, labels: np.ndarray, counts: np.ndarray, delta: float, answer: xr.Dataset | None = None
+) -> float | xr.DataArray:
+    """The bound of each sample of a result, or without one for a target without end.
 
     Parameters
     ----------
     worth : float
         Smallest eigenvalue of the Gram matrix that matching divides by.
+    labels : numpy.ndarray, shape (n_labels,)
     counts : numpy.ndarray, shape (n_labels,)
         Source rows of each class.
     delta : float
         Probability that the bound fails.
+    answer : xarray.Dataset, optional
+        With the variables weight (sample, label) and n_cells (sample).
+
+    Returns
+    -------
+    float, or xarray.DataArray over sample
 
     Examples
     --------
-    >>> round(source_bound(0.5, np.array([10_000, 10_000]), 0.05), 3)
-    0.141
+    >>> round(error_bound(0.5, np.array(["a", "b"]), np.array([10_000, 10_000]), 0.05), 2)
+    0.14
     """
-    return _factor(worth, len(counts), delta) / np.sqrt(counts.min())
-
-
-def sample_bound(
-    worth: float, counts: np.ndarray, delta: float, weight: np.ndarray, n_cells: np.ndarray
-) -> np.ndarray:
-    """The bound of each sample: weight (n_samples, n_labels), n_cells (n_samples,) -> (n_samples,)."""
-    with np.errstate(divide="ignore"):
-        source = np.sqrt(np.square(weight).sum(axis=-1) / counts.sum())
-        return _factor(worth, len(counts), delta) * (source + 1 / np.sqrt(n_cells))
-
-
-def _factor(worth: float, c: int, delta: float) -> float:
     if not 0 < delta < 1:
         raise DataError(f"delta={delta!r}: expected a probability between 0 and 1")
-    if not worth > 0:  # one class, or classes that coincide: nothing is bounded
-        return np.inf
-    return 2 * (2 + np.sqrt(2 * np.log(2 * c / delta))) / np.sqrt(worth)
+    # Without worth (one class, or classes that coincide) nothing is bounded.
+    factor = 2 * (2 + np.sqrt(2 * np.log(2 * len(counts) / delta))) / np.sqrt(worth) if worth > 0 else np.inf
+    if answer is None:
+        return float(factor / np.sqrt(counts.min()))
+    norm = np.sqrt((answer["weight"].sel(label=labels) ** 2).sum("label", skipna=False) / counts.sum())
+    bound = factor * (norm + answer["n_cells"].where(answer["n_cells"] > 0) ** -0.5)
+    return bound.rename("error_bound").assign_attrs(long_name="bound of the L2 error", units="1")

@@ -18,7 +18,7 @@ from scaleshift.errors import DataError
 from scaleshift.quantify import bandwidth, bounds, learned, remarks, result
 from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.features import ExplicitEmbedding, Source, feature_map
-from scaleshift.quantify.flags import flag, reason
+from scaleshift.quantify.flags import flag
 from scaleshift.quantify.matching import Matcher
 from scaleshift.quantify.source import N_FOLDS, embed_source, label_counts
 from scaleshift.quantify.targets import SampleStates, answer_samples, embed_samples
@@ -175,10 +175,7 @@ class DFM(BaseEstimator):
             "source_": source,
             **learned.attributes(source, embedding, self.soft),
         }
-        # All at once, at the end: a fit that fails leaves an earlier one as it was.
-        for name, value in found.items():
-            setattr(self, name, value)
-        return self
+        return self._set(found)  # all at once: a fit that fails leaves an earlier one as it was
 
     def predict(self, X: Any, sample: Any = None) -> xr.Dataset:
         """Class proportions of every sample: one pass, then one small problem a sample and replicate.
@@ -212,7 +209,7 @@ class DFM(BaseEstimator):
         answers = answer_samples(rows, self.embedding_, n_folds, self.seed_, foreign, matcher)
         known = self._dataset(rows.categories("sample"), answers)
         if foreign.size:
-            known = _with_foreign(known, rows.categories("label")[foreign], answers["n_foreign"])
+            known = result.with_foreign(known, rows.categories("label")[foreign], answers["n_foreign"])
         return known
 
     def embed(self, X: Any, sample: Any = None) -> SampleStates:
@@ -265,27 +262,13 @@ class DFM(BaseEstimator):
         """
         for model in (self, other):
             check_is_fitted(model, "source_")
-        if not isinstance(self.embedding_, ExplicitEmbedding):
-            raise DataError("models of an exact kernel cannot be merged: use 'landmarks' or 'fourier'")
-        if not self.embedding_.same_as(other.embedding_):
-            raise DataError(
-                "the models have different feature maps: fit the other one with features=model.embedding_"
-            )
-        if self.markers_ != other.markers_:
-            raise DataError(f"the models have different markers: {self.markers_} and {other.markers_}")
-        if self.source_.counts.shape[1] != other.source_.counts.shape[1]:
-            raise DataError(
-                "one model has folds and the other not: fit both with n_bootstrap > 0, or both with 0"
-            )
-        merged = clone(self)
-        source = self.source_ + other.source_
+        learned.check_mergeable(self, other)
+        merged, source = clone(self), self.source_ + other.source_
         found = {name: value for name, value in vars(self).items() if name.endswith("_")}
         found.update(source_=source, **learned.attributes(source, self.embedding_, self.soft))
-        for name, value in found.items():
-            setattr(merged, name, value)
-        return merged
+        return merged._set(found)
 
-    def error_bound(self, delta: float = 0.05, result: xr.Dataset | None = None) -> float | xr.DataArray:
+    def error_bound(self, delta: float = 0.05, answer: xr.Dataset | None = None) -> float | xr.DataArray:
         """Theoretical bound of the error ||proportion - truth||, valid with probability 1 - `delta`.
 
         It is about 100 times larger than actual errors: of use for how it scales, not as an interval.
@@ -293,7 +276,7 @@ class DFM(BaseEstimator):
         Parameters
         ----------
         delta : float, default 0.05
-        result : xarray.Dataset, optional
+        answer : xarray.Dataset, optional
             What `predict` gave: the bound of each sample, with its cells and weights. Without it the part
             that the source contributes whatever the target.
 
@@ -306,23 +289,14 @@ class DFM(BaseEstimator):
         Source: Dussap, Blanchard and Cherief-Abdellatif (2023), Theorem 1 (constants as in the guide).
         """
         check_is_fitted(self, "source_")
+        present = self.class_counts_ > 0
         worth = self.lambda_min_plain_ if self.soft else self.delta_min_plain_
-        counts = self.class_counts_[self.class_counts_ > 0]
-        if result is None:
-            return bounds.source_bound(worth, counts, delta)
-        weight = result["weight"].sel(label=self.labels_[self.class_counts_ > 0])
-        return xr.apply_ufunc(
-            lambda w, m: bounds.sample_bound(worth, counts, delta, w, m),
-            weight,
-            result["n_cells"],
-            input_core_dims=[["label"], []],
-        ).assign_attrs(long_name="bound of the L2 error", units="1")
+        return bounds.error_bound(worth, self.labels_[present], self.class_counts_[present], delta, answer)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as a Zarr store, without the cells; `scaleshift.load` reads it."""
         from scaleshift import persistence
 
-        check_is_fitted(self, "source_")
         persistence.save(self, path)
 
     def _plan(self, rows: Rows) -> Plan:
@@ -333,6 +307,11 @@ class DFM(BaseEstimator):
             return planning.plan_predict(self, rows.matched(self.markers_, self.n_features_in_))
         self._check()
         return planning.plan_fit(self, rows)
+
+    def _set(self, fitted: dict[str, Any]) -> DFM:
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        return self
 
     def _check(self) -> None:
         """Refuse parameters that have no meaning."""
@@ -379,39 +358,36 @@ class DFM(BaseEstimator):
         return foreign
 
     def _dataset(self, samples: np.ndarray, answers: dict[str, np.ndarray]) -> xr.Dataset:
-        """The result of what the matcher answered for the samples that have rows."""
+        """The result, of what the matcher answered for the samples that have rows."""
         present = self.class_counts_ > 0
         c = int(present.sum())
-        key = answers["key"]
 
         def placed(values: np.ndarray, fill: float = np.nan) -> np.ndarray:
             full = np.full((len(samples), *values.shape[1:]), fill)
-            full[key] = values
+            full[answers["key"]] = values
             return full
 
+        # (n_samples, n_shares, 3): each with the ends of its interval
         shares = placed(np.stack([answers[name] for name in ("share", "low", "high")], axis=2))
-        by_label = np.full((len(samples), len(present), 3), np.nan)
-        by_label[:, present] = shares[:, :c]
+        proportion = np.full((len(samples), len(present), 3), np.nan)
+        proportion[:, present] = shares[:, :c]
         unknown = shares[:, c] if self.soft else np.full((len(samples), 3), np.nan)
-        single = {name: placed(answers[name]) for name in ("distance", "misfit", "p_value")}
-        counted = {name: placed(answers[name], 0) for name in ("n_cells", "n_invalid")}
-        proportion, known = by_label[:, :, 0], 1 - np.nan_to_num(unknown[:, 0])
-        share = self.class_counts_ / self.class_counts_.sum()
-        with np.errstate(invalid="ignore", divide="ignore"):
-            variables = {
-                "proportion": proportion,
-                "proportion_low": by_label[:, :, 1],
-                "proportion_high": by_label[:, :, 2],
-                "proportion_known": proportion / np.where(known > 0, known, np.nan)[:, None],
-                "count": proportion * counted["n_cells"][:, None],
-                "weight": proportion / np.where(share > 0, share, np.nan),
-                **dict(zip(("unknown", "unknown_low", "unknown_high"), unknown.T, strict=True)),
-                **single,
-                **{name: values.astype(np.int64) for name, values in counted.items()},
+        numbers = {name: placed(answers[name]) for name in ("distance", "misfit", "p_value")}
+        numbers |= {name: placed(answers[name], 0) for name in ("n_cells", "n_invalid")}
+        flags = self._flags(numbers, unknown, shares[:, c + 1 :])
+        return result.assembled(
+            samples,
+            self.labels_,
+            self.class_counts_,
+            proportion,
+            unknown,
+            {
+                **numbers,
                 "unknown_baseline": self.unknown_baseline_ if self.soft else np.nan,
-                "flag": self._flags({**single, **counted}, unknown, shares[:, c + 1 :]),
-            }
-        return result.dataset(samples, self.labels_, variables, self._result_attributes())
+                "flag": flags,
+            },
+            self._result_attributes(),
+        )
 
     def _flags(self, answers: dict[str, np.ndarray], unknown: np.ndarray, sets: np.ndarray) -> list[str]:
         usual = Baseline(self.unknown_baseline_, self.misfit_baseline_)
@@ -435,14 +411,3 @@ class DFM(BaseEstimator):
             "resampled": "samples" if learned.draws_samples(self.resample, self.source_) else "cells",
             "source_samples": json.dumps(self.source_samples_),
         }
-
-
-def _with_foreign(known: xr.Dataset, labels: np.ndarray, counts: np.ndarray) -> xr.Dataset:
-    """The result with the labels that some targets' cells have and the source lacks: NaN, and a flag."""
-    met = counts.any(axis=0)
-    flags = []
-    for text, row in zip(known["flag"].values.tolist(), counts, strict=True):
-        names = ", ".join(str(label) for label, n in zip(labels, row, strict=True) if n)
-        flags.append(flag([text, reason("A", names) if names else ""]))
-    wider = known.reindex(label=np.concatenate([known["label"].values, labels[met]]))
-    return wider.assign(flag=("sample", np.array(flags, dtype=str), known["flag"].attrs))

@@ -72,6 +72,20 @@ def draws_samples(resample: str | None, source: SourceState) -> bool:
     return resample == "samples" or (resample is None and n >= ENOUGH_SAMPLES)
 
 
+def check_mergeable(a: Any, b: Any) -> None:
+    """Raise a DataError unless the states of two fitted quantifiers can be added."""
+    if not isinstance(a.embedding_, ExplicitEmbedding):
+        raise DataError("models of an exact kernel cannot be merged: use 'landmarks' or 'fourier'")
+    if not a.embedding_.same_as(b.embedding_):
+        raise DataError(
+            "the models have different feature maps: fit the other one with features=model.embedding_"
+        )
+    if a.markers_ != b.markers_:
+        raise DataError(f"the models have different markers: {a.markers_} and {b.markers_}")
+    if a.source_.counts.shape[1] != b.source_.counts.shape[1]:
+        raise DataError("one model has folds, the other not: fit both with n_bootstrap > 0, or both with 0")
+
+
 def matcher(
     source: SourceState,
     embedding: Embedding,

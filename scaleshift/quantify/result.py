@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 
 import scaleshift
+from scaleshift.quantify.flags import flag, reason
 
 SAMPLE, LABEL = ("sample",), ("sample", "label")
 
@@ -85,3 +86,57 @@ def dataset(
         data[name] = (dims, np.asarray(values, str if name == "flag" else None), attrs)
     attrs = {"scaleshift_version": scaleshift.__version__, **attributes}
     return xr.Dataset(data, coords={"sample": samples, "label": labels}, attrs=attrs)
+
+
+def assembled(
+    samples: np.ndarray,
+    labels: np.ndarray,
+    class_counts: np.ndarray,
+    proportion: np.ndarray,
+    unknown: np.ndarray,
+    others: Mapping[str, Any],
+    attributes: Mapping[str, Any],
+) -> xr.Dataset:
+    """The result of a quantifier, with what follows from its proportions.
+
+    Parameters
+    ----------
+    samples, labels : numpy.ndarray, shapes (n_samples,) and (n_labels,)
+    class_counts : numpy.ndarray, shape (n_labels,)
+        Source rows of each class.
+    proportion : numpy.ndarray, shape (n_samples, n_labels, 3)
+        Estimate, lower and upper end.
+    unknown : numpy.ndarray, shape (n_samples, 3)
+        Likewise; NaN for hard methods.
+    others : mapping of name to array
+        Variables that stand for themselves, among them "n_cells" and "n_invalid".
+    attributes : mapping
+    """
+    estimate, known = proportion[:, :, 0], 1 - np.nan_to_num(unknown[:, 0])
+    share = class_counts / class_counts.sum()
+    counts = {name: others[name].astype(np.int64) for name in ("n_cells", "n_invalid")}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variables = {
+            "proportion": estimate,
+            "proportion_low": proportion[:, :, 1],
+            "proportion_high": proportion[:, :, 2],
+            "proportion_known": estimate / np.where(known > 0, known, np.nan)[:, None],
+            "count": estimate * counts["n_cells"][:, None],
+            "weight": estimate / np.where(share > 0, share, np.nan),
+            **dict(zip(("unknown", "unknown_low", "unknown_high"), unknown.T, strict=True)),
+        }
+    return dataset(samples, labels, {**variables, **others, **counts}, attributes)
+
+
+def with_foreign(known: xr.Dataset, labels: np.ndarray, counts: np.ndarray) -> xr.Dataset:
+    """The result with labels that some targets' cells have and the source lacks: NaN, and a flag.
+
+    `counts` (n_samples, n_labels) are the rows that have them.
+    """
+    met = counts.any(axis=0)
+    flags = []
+    for text, row in zip(known["flag"].values.tolist(), counts, strict=True):
+        names = ", ".join(str(label) for label, n in zip(labels, row, strict=True) if n)
+        flags.append(flag([text, reason("A", names) if names else ""]))
+    wider = known.reindex(label=np.concatenate([known["label"].values, labels[met]]))
+    return wider.assign(flag=("sample", np.array(flags, dtype=str), known["flag"].attrs))

@@ -20,6 +20,7 @@ from scaleshift.quantify.features import Embedding
 
 N_FOLDS = 40
 MAX_PARTS = 40  # samples are told apart up to this many; more are put together at random
+ARRAYS = ("sums", "counts", "part_sums", "part_counts", "n_invalid")
 MAX_BYTES = 2**31  # of a state: it is held for several blocks at once
 
 
@@ -90,8 +91,8 @@ class SourceState:
             result[place] = values
             return result
 
-        arrays = (self.sums, self.counts, self.part_sums, self.part_counts, self.n_invalid)
-        return SourceState(known, *map(placed, arrays), samples=self.samples)
+        arrays = {name: placed(getattr(self, name)) for name in ARRAYS}
+        return SourceState(labels=known, samples=self.samples, **arrays)
 
 
 def label_counts(rows: Rows) -> np.ndarray:

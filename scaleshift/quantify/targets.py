@@ -150,7 +150,7 @@ def sample_sums(
     counts = np.bincount(group[group >= 0], minlength=n * n_folds)
     n_foreign = [np.bincount(sample[block.columns["label"] == code], minlength=n) for code in foreign]
     return {
-        "sums": sums.reshape(n, n_folds, -1),
+        "sums": sums.reshape(n, n_folds, embedding.width),
         "counts": counts.reshape(n, n_folds),
         "n_invalid": np.bincount(sample[~block.valid], minlength=n),
         "n_foreign": np.column_stack([np.zeros((n, 0)), *n_foreign]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import quadprog
@@ -9,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from scaleshift.solve import simplex
 from scaleshift.solve.simplex import simplex_least_squares
 
 exhaustive = settings(max_examples=100, deadline=None, derandomize=True)
@@ -365,6 +368,130 @@ def test_each_row_of_products_is_a_problem_of_its_own(soft):
     alone = [simplex_least_squares(gram, row, soft=soft) for row in products]
     np.testing.assert_array_equal(together, alone)
     assert simplex_least_squares(gram, products[:0], soft=soft).shape == (0, len(gram))
+    assert simplex_least_squares(gram[None][:0], products[:0], soft=soft).shape == (0, len(gram))
+
+
+def batch(seed, c, n, embed=fourier_embeddings):
+    """One gram a problem: replicates of one problem, each with a little noise."""
+    rng = np.random.default_rng(seed)
+    embeddings = embed(rng, c)
+    goal = target(rng, embeddings)
+    noise = 0.01 * rng.normal(size=(n, *embeddings.shape)) / np.sqrt(embeddings.shape[1])
+    noisy = embeddings + noise
+    return noisy @ noisy.transpose(0, 2, 1), noisy @ goal
+
+
+@softness
+@pytest.mark.parametrize(("c", "n"), [(1, 7), (2, 50), (5, 200), (12, 100), (100, 230)])
+def test_a_problem_gets_the_same_bits_alone_and_in_any_batch(c, n, soft):
+    """With 100 classes the batch is longer than one block."""
+    gram, products = batch(c, c, n)
+    together = simplex_least_squares(gram, products, soft=soft)
+    some = range(0, n, max(n // 30, 1))
+    alone = [simplex_least_squares(gram[i], products[i], soft=soft) for i in some]
+    np.testing.assert_array_equal(together[some], alone)
+    order = np.random.default_rng(0).permutation(n)
+    parts = [simplex_least_squares(gram[o], products[o], soft=soft) for o in np.array_split(order, 3)]
+    np.testing.assert_array_equal(np.concatenate(parts), together[order])
+
+
+@softness
+def test_one_gram_for_all_is_that_gram_for_each(soft):
+    _, products = batch(3, 6, 40)
+    gram = batch(3, 6, 1)[0][0]
+    each = simplex_least_squares(np.repeat(gram[None], 40, axis=0), products, soft=soft)
+    np.testing.assert_array_equal(simplex_least_squares(gram, products, soft=soft), each)
+
+
+@softness
+def test_the_bits_do_not_depend_on_what_else_is_hard_in_the_batch(soft):
+    """Degenerate neighbours leave work arrays full of classes, factors and refusals behind."""
+    gram, products = batch(0, 4, 3)
+    hostile = np.stack([np.ones((4, 4)), np.zeros((4, 4)), np.diag([0, 1e300, 1e-300, 1])])
+    mixed = np.stack([gram, hostile], axis=1).reshape(6, 4, 4)
+    mixed_products = np.repeat(products, 2, axis=0)
+    mixed_products[1::2] *= [[1], [0], [1e300]]
+    together = simplex_least_squares(mixed, mixed_products, soft=soft)
+    np.testing.assert_array_equal(together[::2], simplex_least_squares(gram, products, soft=soft))
+
+
+def test_threads_may_share_the_compiled_core():
+    gram, products = batch(1, 8, 400)
+    parts = np.array_split(np.arange(400), 16)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda part: simplex_least_squares(gram[part], products[part]), parts))
+    np.testing.assert_array_equal(np.concatenate(found), simplex_least_squares(gram, products))
+
+
+def test_each_function_is_compiled_once_whatever_comes_in():
+    """The first call of every process waits for the compilation: a second signature would double that."""
+    gram, products = batch(1, 3, 4)
+    frozen = gram.copy()
+    frozen.flags.writeable = False
+    for soft in (False, True):
+        for grams in (gram, frozen, gram.astype(np.float32), np.asfortranarray(gram), gram[0], gram[0].T):
+            for rows in (products, products[::-1], np.asfortranarray(products), products.tolist()):
+                simplex_least_squares(grams, rows, soft=soft)
+    compiled = {name: f.signatures for name, f in vars(simplex).items() if hasattr(f, "signatures")}
+    assert "_solve_rows" in compiled
+    assert {name: len(signatures) for name, signatures in compiled.items()} == dict.fromkeys(compiled, 1)
+
+
+# Systems that are singular, or nearly, and numbers at the ends of float64.
+
+exponents = st.sampled_from([-300, -200, -16, 0, 16, 200, 300])
+
+
+@exhaustive
+@given(degenerate_problems(), exponents, exponents, st.booleans())
+def test_gram_and_products_may_be_of_any_size_whatever_that_of_the_other(problem, power, other, soft):
+    embeddings, goal = problem
+    gram, products = 10.0**power * (embeddings @ embeddings.T), 10.0**other * (embeddings @ goal)
+    alpha = simplex_least_squares(gram, products, soft=soft)
+    assert_feasible(alpha, soft)
+    assert excess(gram, products, alpha, soft) <= 1e-13
+
+
+@softness
+def test_class_embeddings_may_be_of_any_length_whatever_that_of_the_others(soft):
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        c = rng.integers(1, 9)
+        embeddings = 10.0 ** rng.integers(-160, 153, size=(c, 1)) * rng.normal(size=(c, 3))
+        goal = 10.0 ** rng.integers(-160, 153) * rng.normal(size=3)
+        gram, products = embeddings @ embeddings.T, embeddings @ goal
+        alpha = simplex_least_squares(gram, products, soft=soft)
+        assert_feasible(alpha, soft)
+        assert excess(gram, products, alpha, soft) <= 1e-13
+
+
+@softness
+@pytest.mark.parametrize("step", [0, 1e-16, 1e-15, 1e-12, 1e-8])
+@pytest.mark.parametrize("rank", [1, 2, 5])
+def test_a_hundred_classes_within_rounding_of_a_few_points(rank, step, soft):
+    rng = np.random.default_rng(rank)
+    for _ in range(5):
+        embeddings = rng.normal(size=(5, rank))[rng.integers(5, size=100)]
+        gram = embeddings @ embeddings.T + step * rng.normal(size=(100, 100))  # no longer semidefinite
+        products = gram @ rng.dirichlet(np.ones(100)) + step * rng.normal(size=100)
+        alpha = simplex_least_squares(gram, products, soft=soft)
+        assert_feasible(alpha, soft)
+        assert excess((gram + gram.T) / 2, products, alpha, soft) <= 100 * max(step, 1e-15)
+
+
+@exhaustive
+@given(seeds, st.booleans())
+def test_a_gram_that_is_no_gram_still_ends_on_the_simplex(seed, soft):
+    """Indefinite, with entries of any size, some zero: no answer is right, but one comes back."""
+    rng = np.random.default_rng(seed)
+    c = rng.integers(1, 12)
+    gram = rng.normal(size=(20, c, c)) * 10.0 ** rng.integers(-320, 308, size=(20, c, c))
+    gram[rng.random(gram.shape) < rng.choice([0, 0.5, 0.9])] = 0
+    gram[::2] = np.sign(gram[::2])
+    products = rng.normal(size=(20, c)) * 10.0 ** rng.integers(-320, 308, size=(20, c))
+    products[::4] = np.sign(products[::4])
+    for alpha in simplex_least_squares(gram, products, soft=soft):
+        assert_feasible(alpha, soft)
 
 
 def test_the_inputs_are_left_as_they_were():
@@ -383,6 +510,14 @@ def test_the_inputs_are_left_as_they_were():
         (np.ones((0, 0)), np.ones(0), "at least one class"),
         (np.eye(2), np.ones(3), r"products have shape \(3,\).*\(n_samples, 2\)"),
         (np.eye(2), np.ones((2, 2, 2)), r"products have shape \(2, 2, 2\)"),
+        (np.eye(2), 1.0, r"products have shape \(\)"),
+        (np.ones(4), np.ones(4), r"gram has shape \(4,\)"),
+        (np.ones((3, 2, 1)), np.ones((3, 2)), r"gram has shape \(3, 2, 1\)"),
+        (np.ones((3, 0, 0)), np.ones((3, 0)), "at least one class"),
+        (np.ones((1, 3, 2, 2)), np.ones((3, 2)), r"gram has shape \(1, 3, 2, 2\)"),
+        (np.ones((3, 2, 2)), np.ones(2), r"products have shape \(2,\): .* expected \(3, 2\)"),
+        (np.ones((3, 2, 2)), np.ones((2, 2)), r"products have shape \(2, 2\): .* expected \(3, 2\)"),
+        (np.ones((1, 2, 2)), np.ones((3, 2)), r"products have shape \(3, 2\): .* expected \(1, 2\)"),
         (np.diag([1, np.nan]), np.ones(2), "gram: 1 of 4 values not finite"),
         (np.eye(2), [[1, np.inf], [np.nan, 0]], "products: 2 of 4 values not finite"),
     ],

@@ -7,19 +7,17 @@ all that is needed, without quadrants: cos = 1 - 2 s^2, sin = 2 s c. Four rows s
 frequencies.
 """
 
-import math
-
 import numpy as np
 
 from scaleshift.kernels import reference
 from scaleshift.kernels.cpu.jit import jit
+from scaleshift.kernels.cpu.work import work_rows
 from scaleshift.kernels.reference import host_codes
 
 _GROUPS_AT_ONCE = 1000  # float32 sums of more groups leave the cache: then rows are sorted by group
 _CENTRE_ROWS = 100
 _TILE_BYTES = 1 << 17  # of packed rows: an eighth of a core's second cache
 _FLUSH_ROWS = 256  # float32 sums of more rows lose digits where all rows look alike (low frequencies)
-_PAGE = 4096
 _FAR = 1024.0  # turns: beyond, float32 angles lose digits, and from 2^22 on they are no angles any more
 
 _f32 = np.float32
@@ -130,24 +128,9 @@ def _turns(frequencies: np.ndarray) -> np.ndarray:
     padded = max(depth, 5)
     while padded < 5 + 4 * (-padded % 5):
         padded += 1
-    turns = _work_rows(padded, width)
+    turns = work_rows(padded, width)
     turns[:depth, :width] = np.asarray(frequencies, dtype=np.float64).T / (2 * np.pi)
     return turns
-
-
-def _work_rows(*shape: int) -> np.ndarray:
-    """Return float32 zeros with at least the columns asked for, laid out so that the CPU never stalls.
-
-    The first row starts on a page, so that vector loads never straddle cache lines. Row strides are an odd
-    number of 512 bytes: eight rows differ in the low 12 bits of their addresses. Where those agree, the CPU
-    may take a load for the reader of an earlier store and wait (up to 1.7 times slower, by luck of malloc).
-    """
-    *leading, width = shape
-    stride = 128 * (-(-width // 128) | 1)
-    size = math.prod(leading) * stride
-    buffer = np.zeros(size + _PAGE // 4, dtype=np.float32)
-    skip = -buffer.ctypes.data % _PAGE // 4
-    return buffer[skip : skip + size].reshape(*leading, stride)
 
 
 def _add_rows(
@@ -164,8 +147,8 @@ def _add_rows(
     size = max(64, _TILE_BYTES // (4 * len(turns)) // 4 * 4)
     tile = np.zeros((size, len(turns)), dtype=np.float32)
     labels = np.empty(size, dtype=np.int32)
-    angles = _work_rows(4, n_frequencies)
-    partial = _work_rows(n_groups, 2, n_frequencies)
+    angles = work_rows(4, n_frequencies)
+    partial = work_rows(n_groups, 2, n_frequencies)
     counts = np.zeros(n_groups, dtype=np.int64)
     for start in range(0, rows.size, size):
         chosen = rows[start : start + size]

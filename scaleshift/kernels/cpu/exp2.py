@@ -1,0 +1,67 @@
+"""How does a kernel take powers of two without a library call? With arithmetic that becomes vector code.
+
+numba calls the C library for `exp`, one value at a time. What stands here becomes part of the loop around it,
+8 or 16 values at a time. Kernels work in log2 units throughout: exp(x) = exp2(x log2(e)).
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+
+from scaleshift.kernels.cpu.jit import instruction, jit
+
+_f32 = np.float32
+_ROUND = _f32(12582912.0)  # 1.5 * 2^23: adding it rounds a float32 to the nearest integer, |t| < 2^22
+_LOWEST = _f32(-126.0)  # 2^-126 is the smallest float32 with all its digits
+_MANTISSA_BITS = np.int32(23)
+# 2^q as a polynomial, fitted for float32 on q in [-1/2, 1/2], and exactly 1 at 0
+_P0, _P1, _P2 = _f32(1.0), _f32(0.6931469775977315), _f32(0.24022242083177095)
+_P3, _P4, _P5 = _f32(0.055507337444184485), _f32(0.0096715127817186), _f32(0.0013264727257891672)
+
+
+@instruction
+def bits(_context: Any, _number: Any) -> Any:
+    """Return the int32 whose bits are those of a float32."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(32))
+
+    return types.int32(types.float32), generate
+
+
+@instruction
+def from_bits(_context: Any, _number: Any) -> Any:
+    """Return the float32 whose bits are those of an int32."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.int32), generate
+
+
+@instruction
+def add_in_any_order(_context: Any, _a: Any, _b: Any) -> Any:
+    """Add two numbers of one type such that a sum over a loop may be split into vector lanes.
+
+    "reassoc" for a whole function would cancel the rounding in `exp2`; this grants it to one addition.
+    """
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.fadd(*arguments, flags=("reassoc", "nsz"))
+
+    return _a(_a, _a), generate
+
+
+@jit
+def exp2(t: np.float32) -> np.float32:
+    """Return 2^max(t, -126) for a float32 up to 127, with a relative error of 1.5e-7.
+
+    2^t = 2^q 2^k with k the nearest integer: 2^q is a polynomial, k is added to the exponent's bits.
+    """
+    t = t if t > _LOWEST else _LOWEST
+    shifted = t + _ROUND  # its low bits hold k
+    q = t - (shifted - _ROUND)
+    p = ((((_P5 * q + _P4) * q + _P3) * q + _P2) * q + _P1) * q + _P0
+    return from_bits(np.int32(bits(p) + np.int32(bits(shifted) << _MANTISSA_BITS)))

@@ -1,0 +1,175 @@
+"""Intervals that cover, from random halves of folds, and that depend on nothing they should not."""
+
+import dask.array as da
+import numpy as np
+import pytest
+from synthetic import make
+from three_classes import draw
+
+import scaleshift as ss
+
+X, Y = draw(3_000, [0.3, 0.3, 0.4], seed=0)
+T, TY = draw(4_000, [0.7, 0.2, 0.1], seed=1)
+SAMPLES = np.repeat([f"s{i}" for i in range(6)], 500)
+
+
+def fitted(x=X, y=Y, sample=None, **settings):
+    return ss.DFM(**{"bandwidth": 2.0, "random_state": 0, **settings}).fit(x, y, sample)
+
+
+def ends(result):
+    return np.stack([result["proportion_low"].values, result["proportion_high"].values])
+
+
+@pytest.mark.parametrize("features", ["fourier", "landmarks"])
+def test_intervals_cover_the_proportions_that_cells_were_drawn_with(features):
+    """Of 30 problems with 5 proportions each; benchmarks/intervals.py has more."""
+    covered = []
+    for seed in range(30):
+        problem = make(seed, n=2_000)
+        model = ss.DFM(features, bandwidth=2.5, random_state=seed).fit(problem.x, problem.y)
+        low, high = ends(model.predict(problem.target))[:, 0]
+        covered.append((low <= problem.alpha) & (problem.alpha <= high))
+    assert 0.89 <= np.mean(covered) <= 0.99
+
+
+def test_an_interval_holds_its_estimate_and_is_a_share():
+    result = fitted().predict(T)
+    low, high = ends(result)
+    assert ((low >= 0) & (high <= 1) & (low < high)).all()
+    assert (low <= result["proportion"]).all()
+    assert (result["proportion"] <= high).all()
+    assert float(result["unknown_low"][0]) <= float(result["unknown"][0]) <= float(result["unknown_high"][0])
+
+
+def test_a_higher_level_is_a_wider_interval():
+    widths = [np.diff(ends(fitted(level=level).predict(T)), axis=0).sum() for level in (0.5, 0.95, 0.99)]
+    assert widths[0] < widths[1] < widths[2]
+
+
+def test_width_is_that_of_repeated_draws():
+    """Standard deviation of estimates over fresh targets and sources, against the intervals' own."""
+    found, half = [], []
+    for seed in range(40):
+        model = fitted(*draw(1_000, [0.3, 0.3, 0.4], seed=100 + seed), features="landmarks")
+        result = model.predict(draw(1_500, [0.5, 0.3, 0.2], seed=200 + seed)[0])
+        found.append(result["proportion"].values[0])
+        half.append(np.diff(ends(result)[:, 0], axis=0)[0] / 2 / 2.02)
+    ratio = np.mean(half, axis=0) / np.std(found, axis=0, ddof=1)
+    assert ((ratio > 0.75) & (ratio < 1.35)).all()
+
+
+def test_no_bootstrap_makes_no_folds_and_the_same_estimate():
+    without, with_folds = fitted(n_bootstrap=0), fitted()
+    assert without.source_.counts.shape == (3, 1)
+    a, b = without.predict(T), with_folds.predict(T)
+    np.testing.assert_allclose(a["proportion"], b["proportion"], atol=1e-7)
+    np.testing.assert_allclose(a["distance"], b["distance"], atol=1e-6)
+    assert np.isnan(ends(a)).all()
+    for name in ("unknown_low", "unknown_high", "p_value"):
+        assert np.isnan(a[name]).all()
+
+
+def test_the_exact_kernel_has_no_intervals():
+    result = fitted(features="gaussian").predict(T)
+    assert np.isfinite(result["proportion"]).all()
+    assert np.isnan(ends(result)).all()
+
+
+@pytest.mark.parametrize("features", ["fourier", "landmarks"])
+def test_chunks_move_no_interval(features):
+    whole = fitted(features=features).predict(T)
+    cut = fitted(da.from_array(X, chunks=(137, -1)), da.from_array(Y, chunks=999), features=features)
+    np.testing.assert_allclose(ends(cut.predict(da.from_array(T, chunks=(411, -1)))), ends(whole), atol=1e-6)
+
+
+def test_many_samples_have_the_intervals_that_each_has_alone():
+    """To the noise of the folds, which are drawn by sample; the estimates are the same."""
+    names = np.repeat(["s2", "s10"], len(T) // 2)
+    together = fitted().predict(T, sample=names)
+    alone = fitted().predict(T[names == "s10"])
+    a, b = ends(together.sel(sample="s10")), ends(alone)[:, 0]
+    np.testing.assert_allclose(np.diff(a, axis=0), np.diff(b, axis=0), rtol=0.6)
+
+
+# Drawing samples of the source -------------------------------------------------------------------------
+
+
+def donors(shift):
+    """The source in six samples whose cells lie `shift` apart from each other."""
+    moved = X.copy()
+    moved += shift * np.random.default_rng(3).normal(size=(6, 3)).repeat(500, axis=0)
+    return moved
+
+
+def test_samples_are_drawn_where_there_are_five_and_cells_else():
+    six = fitted(sample=SAMPLES)
+    assert six.predict(T).attrs["resampled"] == "samples"
+    assert fitted(sample=np.repeat(list("uvwx"), 750)).predict(T).attrs["resampled"] == "cells"
+    assert fitted(sample=SAMPLES, resample="cells").predict(T).attrs["resampled"] == "cells"
+    with pytest.raises(ss.DataError, match="needs a source of several samples, this one has 1"):
+        fitted(resample="samples")
+
+
+def test_samples_that_differ_make_wider_intervals_than_their_cells():
+    x = donors(0.7)
+    width = {
+        resample: np.diff(ends(fitted(x, sample=SAMPLES, resample=resample).predict(T)), axis=0).mean()
+        for resample in ("cells", "samples")
+    }
+    assert width["samples"] > 1.5 * width["cells"]
+
+
+def test_more_samples_than_folds_are_put_together():
+    model = fitted(sample=np.arange(3_000) // 30)
+    assert model.source_.part_counts.shape == (3, 40)
+    assert model.source_.part_counts.sum() == 3_000
+    assert len(model.source_samples_) == 100
+
+
+# Too few of something ----------------------------------------------------------------------------------
+
+
+def test_a_class_smaller_than_the_folds_is_never_drawn_away():
+    x, y = np.vstack([X, [[20.0, 20, 20]] * 3]), np.append(Y, ["d"] * 3)
+    model = fitted(x, y)
+    counts = model.source_.counts[model.labels_.tolist().index("d")]
+    np.testing.assert_allclose(counts, 3 / 40)
+    assert model.class_counts_.tolist()[-1] == 3
+    target = np.vstack([T, np.full((400, 3), 20.0)])
+    result = model.predict(target)
+    low, high = ends(result)[:, 0, -1]
+    assert low < 400 / 4_400 < high
+
+
+def test_a_sample_of_one_cell_has_an_estimate_without_interval():
+    result = fitted().predict(np.vstack([T, T[:1]]), sample=["big"] * len(T) + ["one"])
+    assert np.isfinite(result["proportion"]).all()
+    assert np.isnan(ends(result.sel(sample="one"))).all()
+    assert result["flag"].sel(sample="one").item().startswith("few cells: 1")
+
+
+@pytest.mark.parametrize("n", [2, 7, 39])
+def test_a_sample_of_a_few_cells_has_a_wide_interval(n):
+    low, high = ends(fitted().predict(T[:n]))[:, 0]
+    assert (high - low).max() > 0.2
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_bootstrap": -1}, "n_bootstrap=-1: expected 0, or a number of replicates from 2"),
+        ({"n_bootstrap": 1}, "n_bootstrap=1"),
+        ({"n_bootstrap": 20.0}, "n_bootstrap=20.0"),
+        ({"level": 95}, "level=95: expected a number between 0 and 1"),
+        ({"resample": "rows"}, "resample='rows': expected None, 'cells' or 'samples'"),
+    ],
+)
+def test_settings_without_meaning_are_refused(settings, message):
+    with pytest.raises(ss.DataError, match=message):
+        fitted(**settings)
+
+
+def test_a_state_that_no_worker_can_hold_is_refused_with_a_way_out():
+    with pytest.raises(ss.DataError, match=r"2500 classes with 4000 features each .* n_bootstrap=0"):
+        fitted(X[:2_500], np.arange(2_500), features=ss.FourierFeatures(4_000))
