@@ -213,7 +213,7 @@ def _totals(plan: Plan) -> Iterator[str]:
     parts = {
         "reading": sum(part.read_seconds for part in plan.passes),
         "computing": sum(part.kernel_seconds for part in plan.passes),
-        "finishing samples": sum(part.finish_seconds for part in plan.passes),
+        "finishing": sum(part.finish_seconds for part in plan.passes),
         "on the driver": plan.driver_seconds,
     }
     listed = ", ".join(f"{name} {duration(seconds)}" for name, seconds in parts.items() if seconds)

@@ -24,6 +24,7 @@ from scaleshift.blocks.states import Finish, Kernel, Merge
 from scaleshift.blocks.statistics import Layout
 
 SHARE_OF_MEMORY = 1 / 3  # of a worker: a state above it cannot be merged with others
+TIMED_KEYS = 8  # keys that are finished for their time
 
 
 @dataclass(frozen=True)
@@ -230,17 +231,19 @@ class Planner:
 
 
 def _finished(state: dict[str, np.ndarray], layout: Layout, finish: Finish) -> Finished:
-    """Cost of finishing, from the key that has most rows in the block."""
-    if not state["key"].size:
+    """Cost of finishing, from the keys that have most rows in the block."""
+    keys = np.argsort(-state["n_rows"], kind="stable")[:TIMED_KEYS]
+    if not keys.size:
         return Finished(shared_bytes=finish.nbytes)
-    largest = state["state"][np.argmax(state["n_rows"])]
 
-    def once() -> Any:
-        return finish.function(statistics.unpack(largest.copy(), layout))
+    def each() -> None:
+        for sums in state["state"][keys]:
+            finish.function(statistics.unpack(sums, layout))
 
-    once()  # compiles
-    found = probe.measured(once)
-    return Finished(found.seconds * np.count_nonzero(finish.n_rows), found.n_bytes, finish.nbytes)
+    each()  # compiles
+    found = probe.measured(each)
+    n_keys = np.count_nonzero(finish.n_rows)
+    return Finished(found.seconds / keys.size * n_keys, found.n_bytes, finish.nbytes)
 
 
 def _is_read(array: Any) -> bool:

@@ -91,9 +91,10 @@ def test_the_passes_of_a_fit_are_those_stated(settings):
     assert plan.passes_over_x == reads["X"].passes
 
 
-def test_the_passes_of_a_prediction_are_those_stated():
+@pytest.mark.parametrize("n_bootstrap", [0, 20])
+def test_the_passes_of_a_prediction_are_those_stated(n_bootstrap):
     cells, reads = study()
-    model = ss.DFM(random_state=0, n_bootstrap=0).fit(X, LABELS[CODES])
+    model = ss.DFM(random_state=0, n_bootstrap=n_bootstrap).fit(X, LABELS[CODES])
     plan = ss.explain(model, cells)
     for counted in reads.values():
         counted.starts.clear()
