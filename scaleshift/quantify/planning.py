@@ -47,7 +47,7 @@ class Rehearsal(Source):
         chosen = self.like[rng.integers(len(self.like), size=len(code))]
         # No two alike, or a map would learn fewer landmarks than from real rows.
         x = chosen + 0.01 * np.where(scale > 0, scale, 1) * rng.standard_normal(chosen.shape)
-        return {"x": x.astype(self.like.dtype), "code": code, "row": code, "key": code}
+        return {"x": x.astype(np.result_type(self.like, np.float32)), "code": code, "row": code, "key": code}
 
 
 def plan_fit(model: DFM, rows: Rows) -> Plan:
