@@ -9,6 +9,7 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from scaleshift import cells, datasets, quantify, report
+    from scaleshift.blocks.plan import explain
     from scaleshift.cells import append_cells, as_cells, open_cells, write_cells
     from scaleshift.errors import ChunkError, DataError, NotIdentifiableError, ScaleshiftError, SchemaError
     from scaleshift.persistence import load
@@ -29,6 +30,7 @@ __all__ = [
     "as_cells",
     "cells",
     "datasets",
+    "explain",
     "load",
     "open_cells",
     "quantify",
@@ -45,6 +47,7 @@ _HOMES = {
     "LandmarkFeatures": "scaleshift.quantify.features",
     "append_cells": "scaleshift.cells",
     "as_cells": "scaleshift.cells",
+    "explain": "scaleshift.blocks.plan",
     "load": "scaleshift.persistence",
     "open_cells": "scaleshift.cells",
     "write_cells": "scaleshift.cells",

@@ -40,14 +40,38 @@ def reduce_blocks(
 
     `shared` are parameters of both, leaf and merge.
     """
-    shared = shared or {}
     if rows.is_one_block:
-        return leaf(rows.loader(rows.x, *rows.arrays, start=0), **parameters, **shared)
-    parameters, shared = _once(parameters), _once(shared)
+        return leaf(rows.loader(rows.x, *rows.arrays, start=0), **parameters, **(shared or {}))
+    _, root = reduction(leaf, merge, rows, parameters, width, shared)
+    return compute(root, in_memory=rows.in_memory)
+
+
+def reduction(
+    leaf: Callable[..., Any],
+    merge: Merge,
+    rows: Rows,
+    parameters: Mapping[str, Any],
+    width: int = 0,
+    shared: Mapping[str, Any] | None = None,
+) -> tuple[da.Array, da.Array]:
+    """The states of the blocks, or of runs of them, and their merged state: lazy."""
+    parameters, shared = _once(parameters), _once(shared or {})
     leaves = on_blocks(leaf, rows, 1, np.empty((0, 0), object), {**parameters, **shared})
     if width * 8 > FOLD_BYTES:
         leaves = fold(leaves, merge, parameters, shared)
-    return compute(merge_tree(leaves, merge, shared), in_memory=rows.in_memory)
+    return leaves, merge_tree(leaves, merge, shared)
+
+
+def reduce_column(leaf: Callable[[Any], Any], merge: Merge, values: Any) -> Any:
+    """`leaf` on every block of one column, merged in a tree."""
+    if not isinstance(values, da.Array):
+        return leaf(values)
+    return compute(column_reduction(leaf, merge, values))
+
+
+def column_reduction(leaf: Callable[[Any], Any], merge: Merge, values: da.Array) -> da.Array:
+    """The same, lazy."""
+    return merge_tree(da.map_blocks(leaf, values, meta=np.empty(0, object), dtype=object), merge)
 
 
 def on_blocks(
@@ -134,7 +158,7 @@ def fold(
     parameters, shared = parameters or {}, shared or {}
     n_blocks = leaves.numblocks[0]
     run = 1
-    while n_blocks / (2 * run) >= 4 * _n_threads():
+    while n_blocks / (2 * run) >= 4 * n_threads():
         run *= 2
     (leaves,) = dask.optimize(leaves)
     graph = dict(leaves.__dask_graph__())
@@ -181,14 +205,14 @@ def _needed(graph: Mapping[Any, Any], keys: list[Any]) -> dict[Any, Any]:
     return needed
 
 
-def _n_threads() -> int:
-    client = _client()
-    return (
-        sum(client.nthreads().values()) if client else dask.config.get("num_workers", dask.system.CPU_COUNT)
-    )
+def n_threads() -> int:
+    """Threads of all workers, or of this machine."""
+    found = client()
+    return sum(found.nthreads().values()) if found else dask.config.get("num_workers", dask.system.CPU_COUNT)
 
 
-def _client() -> Any:
+def client() -> Any:
+    """The distributed client in scope, or None."""
     try:
         from distributed import get_client
 

@@ -8,9 +8,9 @@ computes once (`graph` says how). Rows that are one block in memory are a plain 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
@@ -72,23 +72,58 @@ def total(
     >>> total(lambda block: {"sum": block.x.sum(axis=0)}, rows, {"sum": (2,)})["sum"].tolist()
     [6.0, 9.0]
     """
+    done = work(kernel, rows, layout, keyed=keyed, merge=merge, finish=finish)
+    state = graph.reduce_blocks(done.leaf, done.merge, rows, parameters, done.width, done.shared)
+    if layout is None:
+        _refuse_invalid(rows, state["invalid"])
+        return state["state"]
+    if keyed is None:
+        _refuse_invalid(rows, state[done.width :])
+        return statistics.unpack(state[: done.width], layout)
+    _refuse_invalid(rows, state["invalid"])
+    if finish is None:
+        return {"key": state["key"], **statistics.unpack(state["state"], layout)}
+    order = np.argsort(state["done"])
+    return {"key": state["done"][order], **statistics.unpack(state["answer"][order], finish.layout)}
+
+
+class Work(NamedTuple):
+    """What a pass does with a block and with two states."""
+
+    leaf: Callable[..., Any]  # a Block and the pass's parameters -> state
+    merge: Merge
+    width: int  # float64 values of a state, at most; 0 where that is not known
+    shared: dict[str, Any]  # parameters of both
+
+
+def work(
+    kernel: Kernel,
+    rows: Rows,
+    layout: Layout | None,
+    *,
+    keyed: str | None = None,
+    merge: Merge | None = None,
+    finish: Finish | None = None,
+) -> Work:
+    """What `total` does with these arguments, told without reading."""
     if (merge is None) == (layout is None) or (merge is not None and keyed is not None):
         raise ValueError(
             "a pass adds arrays of a layout, by key or not, or merges states in a way of its own"
         )
     if merge is not None:
-        return _merged(kernel, rows, merge, parameters)
+        merged = functools.partial(states.merged_leaf, kernel)
+        return Work(merged, functools.partial(states.merge_with, merge), 0, {})
     assert layout is not None
-    if finish is not None:
-        assert keyed is not None, "only sums by key are finished"
-        return _finished(kernel, rows, layout, keyed, finish, parameters)
-    if keyed is not None:
-        return _keyed(kernel, rows, layout, keyed, parameters)
-    width = statistics.size(layout)
-    leaf = functools.partial(states.packed_leaf, kernel, layout)
-    state = graph.reduce_blocks(leaf, np.add, rows, parameters, width)
-    _refuse_invalid(rows, state[width:])
-    return statistics.unpack(state[:width], layout)
+    if keyed is None:
+        assert finish is None, "only sums by key are finished"
+        packed = functools.partial(states.packed_leaf, kernel, layout)
+        return Work(packed, np.add, statistics.size(layout), {})
+    width = statistics.size(layout) * len(rows.categories(keyed))
+    if finish is None:
+        by_key = functools.partial(states.keyed_leaf, kernel, layout, keyed)
+        return Work(by_key, states.merge_keyed, width, {})
+    finished = functools.partial(states.finished_leaf, kernel, layout, keyed)
+    return Work(finished, functools.partial(states.merge_finished, layout), width, {"finish": finish})
 
 
 def values(column: Column) -> tuple[np.ndarray, np.ndarray]:
@@ -113,11 +148,7 @@ def values(column: Column) -> tuple[np.ndarray, np.ndarray]:
     >>> found.tolist(), counts.tolist()
     (['b', 'a'], [2, 1])
     """
-    if isinstance(column.values, da.Array):
-        leaves = da.map_blocks(states.distinct_leaf, column.values, meta=np.empty(0, object), dtype=object)
-        state = graph.compute(graph.merge_tree(leaves, states.merge_distinct))
-    else:
-        state = states.distinct_leaf(column.values)
+    state = graph.reduce_column(states.distinct_leaf, states.merge_distinct, column.values)
     return state["values"], state["counts"]
 
 
@@ -156,10 +187,7 @@ def tally(rows: Rows, name: str) -> list[tuple[np.ndarray, np.ndarray]]:
     """
     column = rows.columns[name]
     leaf = functools.partial(states.tally_leaf, replace(column, values=None, counts=None))
-    if not isinstance(column.values, da.Array):
-        return leaf(column.values)["blocks"]
-    leaves = da.map_blocks(leaf, column.values, meta=np.empty(0, object), dtype=object)
-    return graph.compute(graph.merge_tree(leaves, states.merge_tally))["blocks"]
+    return graph.reduce_column(leaf, states.merge_tally, column.values)["blocks"]
 
 
 def _added(blocks: list[tuple[np.ndarray, np.ndarray]], n_categories: int) -> np.ndarray:
@@ -248,40 +276,6 @@ def map_rows(
     leaf = functools.partial(states.row_leaf, kernel, np.dtype(dtype), missing)
     result = graph.on_blocks(leaf, rows.as_dask(), columns or 1, np.empty((0, 0), dtype), parameters)
     return result if columns else result[:, 0]
-
-
-def _keyed(
-    kernel: Kernel, rows: Rows, layout: Layout, keyed: str, parameters: Mapping[str, Any]
-) -> dict[str, np.ndarray]:
-    leaf = functools.partial(states.keyed_leaf, kernel, layout, keyed)
-    width = statistics.size(layout) * len(rows.categories(keyed))  # at most
-    state = graph.reduce_blocks(leaf, states.merge_keyed, rows, parameters, width)
-    _refuse_invalid(rows, state["invalid"])
-    return {"key": state["key"], **statistics.unpack(state["state"], layout)}
-
-
-def _finished(
-    kernel: Kernel,
-    rows: Rows,
-    layout: Layout,
-    keyed: str,
-    finish: Finish,
-    parameters: Mapping[str, Any],
-) -> dict[str, np.ndarray]:
-    leaf = functools.partial(states.finished_leaf, kernel, layout, keyed)
-    merge = functools.partial(states.merge_finished, layout)
-    width = statistics.size(layout) * len(rows.categories(keyed))  # at most
-    state = graph.reduce_blocks(leaf, merge, rows, parameters, width, {"finish": finish})
-    _refuse_invalid(rows, state["invalid"])
-    order = np.argsort(state["done"])
-    return {"key": state["done"][order], **statistics.unpack(state["answer"][order], finish.layout)}
-
-
-def _merged(kernel: Kernel, rows: Rows, merge: Merge, parameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    leaf = functools.partial(states.merged_leaf, kernel)
-    state = graph.reduce_blocks(leaf, functools.partial(states.merge_with, merge), rows, parameters)
-    _refuse_invalid(rows, state["invalid"])
-    return state["state"]
 
 
 def _refuse_invalid(rows: Rows, by_column: np.ndarray) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import zarr
 from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 from scaleshift.blocks.labels import CODE
@@ -146,6 +147,13 @@ class BlockReader:
             block = self.read(first, stop)[wanted - first]
         kept = (slice(None),) * (block.ndim - len(rest))
         return block[(*kept, *rest)]
+
+    def stored_bytes(self, first: int) -> int:
+        """Size of the compressed chunk that holds the shown row `first`."""
+        array = _open_array(self.source.location, self.name, self.source.study, self.stored)
+        row, _ = next(self.source.rows.pieces(first, first + 1))
+        place = (row // self.source.chunk, *(0 for _ in self.stored[1:]))
+        return sync(array.store.getsize(f"{array.path}/{array.metadata.encode_chunk_key(place)}"))
 
     def read(self, first: int, stop: int) -> np.ndarray:
         """Shown rows [first, stop): the chunk is read once, whatever lies between the ranges."""

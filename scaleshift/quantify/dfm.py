@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from scaleshift.blocks import blas, noise, passes
+from scaleshift.blocks import blas, noise
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import DataError
@@ -20,8 +20,11 @@ from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.features import ExplicitEmbedding, Source, feature_map
 from scaleshift.quantify.flags import flag
 from scaleshift.quantify.matching import Matcher
-from scaleshift.quantify.source import N_FOLDS, embed_source
+from scaleshift.quantify.source import N_FOLDS, embed_source, label_counts
 from scaleshift.quantify.targets import SampleStates, answer_samples, embed_samples
+
+if TYPE_CHECKING:
+    from scaleshift.blocks.plan import Plan
 
 CITATION = (
     "Dussap, Blanchard, Cherief-Abdellatif (2023), Label Shift Quantification with Robustness Guarantees "
@@ -157,11 +160,7 @@ class DFM(BaseEstimator):
         features = feature_map(self.features)
         self._check()
         rows = as_rows(X, y, sample, invalid=self.invalid)
-        if "label" not in rows.columns:
-            raise DataError("the source has no labels: pass y, or a cells dataset with labels")
-        counts = passes.counts(rows, "label")
-        if not counts.any():
-            raise DataError(f"none of the source's {rows.x.shape[0]} rows has a label")
+        counts = label_counts(rows)
         seed = noise.seed_of(self.random_state)
         embedding = features.learn(Source(rows, counts, self.bandwidth, self.criterion, seed))
         n_folds = N_FOLDS if self.n_bootstrap and isinstance(embedding, ExplicitEmbedding) else 1
@@ -299,6 +298,15 @@ class DFM(BaseEstimator):
         from scaleshift import persistence
 
         persistence.save(self, path)
+
+    def _plan(self, rows: Rows) -> Plan:
+        """What `scaleshift.explain` tells of a fit, or of a prediction once fitted."""
+        from scaleshift.quantify import planning
+
+        if hasattr(self, "source_"):
+            return planning.plan_predict(self, rows.matched(self.markers_, self.n_features_in_))
+        self._check()
+        return planning.plan_fit(self, rows)
 
     def _set(self, fitted: dict[str, Any]) -> DFM:
         for name, value in fitted.items():

@@ -14,6 +14,7 @@ from scipy import sparse
 from scaleshift.blocks import labels, noise, passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.folds import Folds, divide
+from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
 from scaleshift.quantify.features import Embedding
 
@@ -94,6 +95,16 @@ class SourceState:
         return SourceState(labels=known, samples=self.samples, **arrays)
 
 
+def label_counts(rows: Rows) -> np.ndarray:
+    """Rows of each class; DataError if there are none."""
+    if "label" not in rows.columns:
+        raise DataError("the source has no labels: pass y, or a cells dataset with labels")
+    counts = passes.counts(rows, "label")
+    if not counts.any():
+        raise DataError(f"none of the source's {rows.x.shape[0]} rows has a label")
+    return counts
+
+
 def merged_labels(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Labels of both: in the order that both have, else in natural order."""
     if np.array_equal(a, b):
@@ -108,11 +119,22 @@ def embed_source(rows: Rows, embedding: Embedding, n_folds: int, seed: int) -> S
 
     `n_folds` = 1 makes no folds. A class with fewer rows than folds goes into every fold in equal parts.
     """
+    read, layout, parameters = source_pass(rows, embedding, n_folds, seed)
+    state = passes.total(source_sums, read, layout, **parameters)
+    _spread_small(state["sums"], state["counts"])
+    names = rows.categories("sample").tolist()
+    return SourceState(rows.categories("label"), **state, samples=tuple(names))
+
+
+def source_pass(
+    rows: Rows, embedding: Embedding, n_folds: int, seed: int
+) -> tuple[Rows, Layout, dict[str, Any]]:
+    """What the pass reads, the layout of its state, and the parameters of `source_sums`."""
     names, classes = rows.categories("sample"), rows.categories("label")
     n_parts = min(len(names), MAX_PARTS) if len(names) > 1 else 0
     part = noise.generator(seed, "parts").permutation(np.arange(len(names)) % max(n_parts, 1))
     c, width = len(classes), embedding.width
-    layout = {
+    layout: Layout = {
         "sums": (c, n_folds, width),
         "counts": (c, n_folds),
         "part_sums": (c, n_parts, width),
@@ -120,25 +142,25 @@ def embed_source(rows: Rows, embedding: Embedding, n_folds: int, seed: int) -> S
         "n_invalid": (c,),
     }
     check_size(8 * c * (n_folds + n_parts) * width, f"{c} classes", embedding)
-    state = passes.total(
-        source_sums,
-        rows.only("label", *(["sample"] if n_parts else [])),
-        layout,
-        n_labels=c,
-        folds=divide(rows, "label", n_folds, seed, "source") if n_folds > 1 else None,
-        n_folds=n_folds,
-        part=part if n_parts else None,
-        n_parts=n_parts,
-        embedding=embedding,
-    )
-    _spread_small(state["sums"], state["counts"])
-    return SourceState(classes, **state, samples=tuple(names.tolist()))
+    parameters = {
+        "n_labels": c,
+        "folds": divide(rows, "label", n_folds, seed, "source") if n_folds > 1 else None,
+        "n_folds": n_folds,
+        "part": part if n_parts else None,
+        "n_parts": n_parts,
+        "embedding": embedding,
+    }
+    return rows.only("label", *(["sample"] if n_parts else [])), layout, parameters
+
+
+class StateSizeError(DataError):
+    """A state is larger than a worker should hold."""
 
 
 def check_size(n_bytes: int, what: str, embedding: Embedding) -> None:
-    """Raise a DataError for a state that no worker should hold."""
+    """Raise a StateSizeError for a state that no worker should hold."""
     if n_bytes > MAX_BYTES:
-        raise DataError(
+        raise StateSizeError(
             f"{what} with {embedding.width} features each make a state of {n_bytes / 2**30:.1f} GB in every "
             "task: take fewer features, or n_bootstrap=0, which makes no folds"
         )

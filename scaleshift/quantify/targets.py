@@ -91,6 +91,17 @@ def answer_samples(
     "n_foreign" for all samples. The labels are read only where there are any. Samples without rows have no
     answer; "key" are the positions of the others.
     """
+    read, layout, finish, parameters = answer_pass(rows, embedding, n_folds, seed, foreign, matcher)
+    found = passes.total(sample_sums, read, layout, keyed="sample", finish=finish, **parameters)
+    n_foreign = np.zeros((len(rows.categories("sample")), len(foreign)))
+    n_foreign[found["key"]] = found["n_foreign"]
+    return {**found, "n_foreign": n_foreign}
+
+
+def answer_pass(
+    rows: Rows, embedding: Embedding, n_folds: int, seed: int, foreign: np.ndarray, matcher: Matcher
+) -> tuple[Rows, Layout, Finish, dict[str, Any]]:
+    """What that pass reads, the layout of its state, how it finishes, and the parameters of `sample_sums`."""
     layout, parameters = _pass(rows, embedding, n_folds, seed, foreign)
     finish = Finish(
         matcher,
@@ -98,10 +109,7 @@ def answer_samples(
         passes.counts(rows, "sample") if parameters["folds"] is None else parameters["folds"].n_rows,
     )
     read = rows.only("sample", *(["label"] if foreign.size else []))
-    found = passes.total(sample_sums, read, layout, keyed="sample", finish=finish, **parameters)
-    n_foreign = np.zeros((len(rows.categories("sample")), len(foreign)))
-    n_foreign[found["key"]] = found["n_foreign"]
-    return {**found, "n_foreign": n_foreign}
+    return read, layout, finish, parameters
 
 
 def _pass(

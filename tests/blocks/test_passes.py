@@ -89,7 +89,7 @@ def test_a_second_run_gives_the_same_bits():
 def test_folding_blocks_inside_tasks_changes_no_bit(monkeypatch):
     plain = totals(chunked(100))
     monkeypatch.setattr(graph, "FOLD_BYTES", 0)
-    monkeypatch.setattr(graph, "_n_threads", lambda: 2)
+    monkeypatch.setattr(graph, "n_threads", lambda: 2)
     assert np.array_equal(totals(chunked(100))["sum"], plain["sum"])
     leaves = graph.on_blocks(states.first_invalid_leaf, chunked(100), 1, np.empty((0, 0), object), {"n": 1})
     assert leaves.numblocks[0] == 51
@@ -127,7 +127,7 @@ def test_a_key_is_finished_where_its_last_rows_are(chunks, in_order, monkeypatch
     expected = [np.linalg.norm(X[sample == key].sum(axis=0)) for key in range(7)]
     np.testing.assert_allclose(found["norm"], expected, rtol=1e-10)
     monkeypatch.setattr(graph, "FOLD_BYTES", 0)
-    monkeypatch.setattr(graph, "_n_threads", lambda: 2)
+    monkeypatch.setattr(graph, "n_threads", lambda: 2)
     assert np.array_equal(total()["norm"], found["norm"])
 
 

@@ -1,0 +1,290 @@
+"""What will a job cost?  Its passes, bytes, tasks, core-hours and memory, told before it runs.
+
+An estimator says what it would do to a `planner.Planner`. Nothing here knows what is estimated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from scaleshift.blocks.rows import as_rows
+from scaleshift.errors import ChunkError, DataError
+
+PROCESS_BYTES = 300_000_000  # of a Python process with the packages and compiled kernels, about
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass over the rows. Seconds are of the processor; sums of all blocks where nothing else is said."""
+
+    what: str
+    over: tuple[str, ...]  # "X" and names of columns
+    n_blocks: int
+    n_tasks: int  # 0: a plain call
+    n_bytes: int  # read, uncompressed; what is in memory already does not count
+    n_bytes_stored: int | None  # read from disk, about; None where the store does not say
+    read_seconds: float
+    kernel_seconds: float
+    finish_seconds: float  # of what is computed once for each key
+    thread_bytes: int  # peak memory of a thread that works on blocks
+    worker_bytes: int  # beside that, once a worker: states that wait and merge, parameters
+    state_bytes: int  # of one task's state
+    travel_bytes: int  # of states that go from task to task, at most
+    result_bytes: int  # what the driver gets
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Reading, computing and finishing."""
+        return self.read_seconds + self.kernel_seconds + self.finish_seconds
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a job will cost; `print` shows it as text. Made by `explain`."""
+
+    job: str
+    passes: tuple[Pass, ...]
+    n_rows: int
+    n_columns: int
+    n_blocks: int
+    block_rows: int  # of the block that was timed, the largest
+    block_bytes: int  # of X
+    n_threads: int  # of the workers in scope, or of this machine
+    driver_seconds: float
+    problems: tuple[str, ...]  # what does not fit, and the way out
+
+    @property
+    def passes_over_x(self) -> int:
+        """Passes that read X; the others go over a column of labels or samples."""
+        return sum("X" in part.over for part in self.passes)
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes read by all passes, uncompressed."""
+        return sum(part.n_bytes for part in self.passes)
+
+    @property
+    def n_bytes_stored(self) -> int | None:
+        """Compressed bytes read from disk by all passes, about; None where the store does not say."""
+        stored = [part.n_bytes_stored for part in self.passes]
+        return None if None in stored else sum(part for part in stored if part is not None)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Seconds of one core."""
+        return sum(part.cpu_seconds for part in self.passes) + self.driver_seconds
+
+    @property
+    def core_hours(self) -> float:
+        """Hours of one core."""
+        return self.cpu_seconds / 3600
+
+    @property
+    def elapsed_seconds(self) -> float:
+        """Time on `n_threads` threads that never wait for a disk or network."""
+        seconds = self.driver_seconds
+        for part in self.passes:
+            rounds = math.ceil(part.n_blocks / self.n_threads)
+            seconds += part.cpu_seconds / max(part.n_blocks, 1) * rounds
+        return seconds
+
+    @property
+    def thread_bytes(self) -> int:
+        """Peak memory of a worker's thread, in the pass that needs most."""
+        return max((part.thread_bytes for part in self.passes), default=0)
+
+    @property
+    def worker_bytes(self) -> int:
+        """What a worker needs beside its threads, in the pass that needs most."""
+        return max((part.worker_bytes for part in self.passes), default=0)
+
+    @property
+    def result_bytes(self) -> int:
+        """What the driver holds in the end."""
+        return max((part.result_bytes for part in self.passes), default=0)
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self))
+
+
+def explain(estimator: Any, X: Any, y: Any = None, sample: Any = None) -> Plan:
+    """Say what `fit` or `predict` will cost, before it runs.
+
+    Label and sample columns may be counted, and one block is read: its kernels run twice each, for time and
+    for memory.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Not fitted: ``fit(X, y, sample)`` is explained. Fitted: ``predict(X, sample)``.
+    X, y, sample : array-like
+        As in `fit` or `predict`.
+
+    Returns
+    -------
+    Plan
+        Passes over the data, bytes read, tasks, core-hours and peak memory as fields, and as text.
+
+    Raises
+    ------
+    TypeError
+        If the estimator is none of this package.
+    DataError
+        What the call itself would raise before its first pass; for `y` with a fitted estimator.
+    ChunkError
+        If a Dask array does not know its chunk sizes: counting them reads it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scaleshift as ss
+    >>> X = np.random.default_rng(0).normal(size=(1_000, 3))
+    >>> plan = ss.explain(ss.DFM(), X, np.repeat(["a", "b"], 500))
+    >>> plan.passes_over_x
+    2
+    >>> print(str(plan).splitlines()[0])
+    DFM.fit: 2 passes over X, 2 over a column alone
+    """
+    if not hasattr(estimator, "_plan"):
+        raise TypeError(f"{type(estimator).__name__} cannot be explained: pass an estimator such as DFM()")
+    if y is not None and _is_fitted(estimator):
+        raise DataError(
+            "the estimator is fitted, so predict(X, sample) is explained, which takes no y: leave y out, or "
+            "pass sklearn.base.clone(estimator) for another fit"
+        )
+    for name, array in {"X": X, "y": y, "sample": sample}.items():
+        if isinstance(array, da.Array) and np.isnan(array.shape[0]):
+            raise ChunkError(
+                f"{name} has chunks of unknown size, and counting them reads it all: call "
+                f"{name}.compute_chunk_sizes() first"
+            )
+    return estimator._plan(as_rows(X, y, sample, invalid=getattr(estimator, "invalid", "raise")))
+
+
+def _is_fitted(estimator: Any) -> bool:
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return False
+    return True
+
+
+# As text -----------------------------------------------------------------------------------------------
+
+
+def _lines(plan: Plan) -> Iterator[str]:
+    alone = len(plan.passes) - plan.passes_over_x
+    over = f"{count(plan.passes_over_x, 'pass', 'passes')} over X"
+    yield f"{plan.job}: {over}, {alone} over a column alone" if alone else f"{plan.job}: {over}"
+    blocks = count(plan.n_blocks, "block", "blocks")
+    largest = f"{plan.block_rows:,} rows, {size(plan.block_bytes)}"
+    yield f"{plan.n_rows:,} rows x {plan.n_columns} columns in {blocks}, the largest of {largest}"
+    yield ""
+    yield from _table(plan)
+    yield ""
+    yield from _totals(plan)
+    yield from (f"does not fit: {problem}" for problem in plan.problems)
+
+
+def _table(plan: Plan) -> Iterator[str]:
+    rows = [("pass", "over", "reads", "on disk", "tasks", "core time", "memory a thread")]
+    for number, part in enumerate(plan.passes, 1):
+        stored = "?" if part.n_bytes_stored is None else size(part.n_bytes_stored)
+        reads = (size(part.n_bytes), stored) if part.n_bytes else ("in memory", "")
+        tasks = f"{part.n_tasks:,}" if part.n_tasks else "a call"
+        spent = (duration(part.cpu_seconds), size(part.thread_bytes))
+        rows.append((f"{number} {part.what}", ", ".join(part.over), *reads, tasks, *spent))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        left = [f"{text:<{width}}" for text, width in zip(row[:2], widths, strict=False)]
+        right = [f"{text:>{width}}" for text, width in zip(row[2:], widths[2:], strict=True)]
+        yield "  ".join(["", *left, *right])
+
+
+def _totals(plan: Plan) -> Iterator[str]:
+    parts = {
+        "reading": sum(part.read_seconds for part in plan.passes),
+        "computing": sum(part.kernel_seconds for part in plan.passes),
+        "finishing": sum(part.finish_seconds for part in plan.passes),
+        "on the driver": plan.driver_seconds,
+    }
+    listed = ", ".join(f"{name} {duration(seconds)}" for name, seconds in parts.items() if seconds)
+    yield f"time:    {core_time(plan.cpu_seconds)} ({listed})"
+    threads = count(plan.n_threads, "thread", "threads")
+    yield f"         about {duration(plan.elapsed_seconds)} on {threads} that never wait for the disk"
+    if plan.n_bytes:
+        stored = plan.n_bytes_stored
+        from_disk = f"; about {size(stored)} on disk, by the chunk that was read" if stored else ""
+        yield f"reads:   {size(plan.n_bytes)} uncompressed{from_disk}"
+    threads_, worker = size(plan.thread_bytes), size(plan.worker_bytes)
+    process = size(PROCESS_BYTES)
+    yield f"memory:  {threads_} a thread and {worker} a worker at most, beside {process} of Python itself"
+    state = max((part.state_bytes for part in plan.passes), default=0)
+    travel = sum(part.travel_bytes for part in plan.passes)
+    ends = f"the driver ends with {size(plan.result_bytes)}"
+    yield f"states:  {size(state)} a task, {size(travel)} of them travel at most; {ends}"
+
+
+def size(n_bytes: float) -> str:
+    """Bytes for people.
+
+    Examples
+    --------
+    >>> size(999), size(3_200_000_000)
+    ('999 B', '3.2 GB')
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if n_bytes < 999.5:
+            return f"{_digits(n_bytes)} {unit}"
+        n_bytes /= 1000
+    return f"{_digits(n_bytes)} TB"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people.
+
+    Examples
+    --------
+    >>> duration(0.0123), duration(75), duration(300), duration(9_000)
+    ('0.012 s', '75 s', '5 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{_digits(seconds)} s"
+    return f"{_digits(seconds / 60)} min" if seconds < 7200 else f"{_digits(seconds / 3600)} h"
+
+
+def core_time(seconds: float) -> str:
+    """Seconds of one core for people.
+
+    Examples
+    --------
+    >>> core_time(3), core_time(5_040)
+    ('3 core-seconds', '1.4 core-hours')
+    """
+    if seconds < 60:
+        return f"{_digits(seconds)} core-seconds"
+    return f"{_digits(seconds / 3600)} core-hours"
+
+
+def _digits(number: float) -> str:
+    """Two digits of a small number, all of a large one."""
+    return f"{number:,.0f}" if number >= 9.95 else f"{number:.2g}"
+
+
+def count(n: int, one: str, many: str) -> str:
+    """A number of things.
+
+    Examples
+    --------
+    >>> count(1, "pass", "passes"), count(2_000, "pass", "passes")
+    ('1 pass', '2,000 passes')
+    """
+    return f"{n:,} {one if n == 1 else many}"

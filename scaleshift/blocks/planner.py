@@ -1,0 +1,272 @@
+"""What does a pass cost, told from one block?  What `passes` would do, on one block, times the blocks.
+
+An estimator that wants to be explained has a method ``_plan(rows) -> Plan``, which tells a `Planner` what the
+estimator would ask of `passes`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from dask.sizeof import sizeof
+
+from scaleshift.blocks import graph, passes, probe, states, statistics
+from scaleshift.blocks.block import Rows
+from scaleshift.blocks.passes import Work
+from scaleshift.blocks.plan import PROCESS_BYTES, Pass, Plan, count, size
+from scaleshift.blocks.probe import Measured, OneBlock
+from scaleshift.blocks.states import Finish, Kernel, Merge
+from scaleshift.blocks.statistics import Layout
+
+SHARE_OF_MEMORY = 1 / 3  # of a worker: a state above it cannot be merged with others
+TIMED_KEYS = 8  # keys that are finished for their time
+
+
+@dataclass(frozen=True)
+class States:
+    """Bytes of the states of a pass."""
+
+    waiting: int  # of one block or run, until it is merged
+    largest: int  # of a merged one, at most
+    result: int  # what the driver gets
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What finishing the keys costs."""
+
+    seconds: float = 0.0  # of all keys
+    n_bytes: int = 0  # peak of one
+    shared_bytes: int = 0  # what every worker needs for it
+
+
+class Planner:
+    """Collects the passes of a job; its methods are those of `passes`, with a name for the pass.
+
+    Parameters
+    ----------
+    job : str
+        What is explained.
+    rows : Rows
+    way_out : str
+        What to do where states are too large.
+    """
+
+    def __init__(self, job: str, rows: Rows, way_out: str):
+        self.job, self.rows, self.way_out = job, rows, way_out
+        self.block = OneBlock(rows)
+        self.n_rows = rows.x.shape[0]
+        self.n_blocks = 1 if rows.is_one_block else rows.x.numblocks[0]
+        self.driver_seconds = 0.0
+        self.passes: list[Pass] = []
+        self.problems: list[str] = []
+        for name, column in rows.columns.items():
+            if column.counts is not None:  # lazy values, whose distinct ones `as_rows` had to find
+                self._column(f"distinct {name}s", name, states.distinct_leaf, states.merge_distinct)
+
+    def plan(self) -> Plan:
+        """What was collected."""
+        x = self.rows.x
+        block = self.block.n_rows
+        return Plan(
+            self.job,
+            tuple(self.passes),
+            n_rows=self.n_rows,
+            n_columns=x.shape[1],
+            n_blocks=self.n_blocks,
+            block_rows=block,
+            block_bytes=block * x.shape[1] * x.dtype.itemsize,
+            n_threads=1 if self.rows.is_one_block else graph.n_threads(),
+            driver_seconds=self.driver_seconds,
+            problems=tuple([*self.problems, *self._too_large()]),
+        )
+
+    def tally(self, what: str, name: str) -> None:
+        """A pass of `passes.tally`."""
+        column = replace(self.rows.columns[name], values=None, counts=None)
+        self._column(what, name, functools.partial(states.tally_leaf, column), states.merge_tally)
+
+    def sample(self, what: str, rows: Rows, n: np.ndarray, by: str) -> None:
+        """A pass of `passes.sample`."""
+        work = passes.work(states.smallest, rows, None, merge=functools.partial(states.merge_smallest, n))
+        parameters = {"n": n, "by": by, "seed": 0, "stream": "sample"}
+        found = self.block.work(work.leaf, rows, parameters)
+        drawn = found.result["state"]
+        rows_drawn = len(drawn["code"])
+        all_rows = int(n.sum()) * sizeof(drawn) // max(rows_drawn, 1)
+        self._add(what, rows, work, found, parameters, States(sizeof(drawn), all_rows, all_rows))
+
+    def total(
+        self,
+        what: str,
+        rows: Rows,
+        kernel: Kernel,
+        layout: Layout,
+        *,
+        keyed: str | None = None,
+        finish: Finish | None = None,
+        **parameters: Any,
+    ) -> None:
+        """A pass of `passes.total`."""
+        work = passes.work(kernel, rows, layout, keyed=keyed, finish=finish)
+        # Finishing is measured apart: how many keys lie in this block alone says little of the others.
+        plain = passes.work(kernel, rows, layout, keyed=keyed)
+        found = self.block.work(plain.leaf, rows, parameters)
+        if finish is None:
+            n_bytes = States(sizeof(found.result), 8 * work.width, 8 * work.width)
+            self._add(what, rows, work, found, parameters, n_bytes)
+            return
+        state, a_key = found.result, 8 * statistics.size(layout)
+        incomplete = int((state["n_rows"] < finish.n_rows[state["key"]]).sum()) * a_key
+        answers = 8 * statistics.size(finish.layout) * int(np.count_nonzero(finish.n_rows))
+        n_bytes = States(incomplete, incomplete, answers)
+        self._add(what, rows, work, found, parameters, n_bytes, _finished(state, layout, finish))
+
+    def _column(self, what: str, name: str, leaf: Callable[[Any], Any], merge: Merge) -> None:
+        values = self.rows.columns[name].values
+        read = self.block.column(self.rows, name)
+        leaf(read.result[: probe.FEW_ROWS])
+        found = probe.measured(lambda: leaf(read.result))
+        n_tasks = 0 if self.rows.is_one_block else probe.n_tasks(graph.column_reduction(leaf, merge, values))
+        state = sizeof(found.result)
+        largest = state if merge is states.merge_distinct else state * self.n_blocks
+        self._append(
+            what, {name: values}, [read], found, States(state, largest, largest), self.n_blocks, n_tasks
+        )
+
+    def _add(
+        self,
+        what: str,
+        rows: Rows,
+        work: Work,
+        found: Measured,
+        parameters: Mapping[str, Any],
+        n_bytes: States,
+        finished: Finished = Finished(),
+    ) -> None:
+        arrays = {"X": rows.x, **{name: column.values for name, column in rows.columns.items()}}
+        n_leaves, n_tasks = 1, 0
+        if not rows.is_one_block:
+            leaves, root = graph.reduction(work.leaf, work.merge, rows, parameters, work.width, work.shared)
+            n_leaves, n_tasks = leaves.numblocks[0], probe.n_tasks(root)
+        shared = sum(getattr(value, "nbytes", 0) for value in parameters.values())
+        finished = replace(finished, shared_bytes=finished.shared_bytes + shared)
+        self._append(what, arrays, self.block.read(rows), found, n_bytes, n_leaves, n_tasks, finished)
+
+    def _append(
+        self,
+        what: str,
+        arrays: Mapping[str, Any],
+        read: list[Measured],
+        found: Measured,
+        n_bytes: States,
+        n_leaves: int,
+        n_tasks: int,
+        finished: Finished = Finished(),
+    ) -> None:
+        blocks = self.n_rows / max(self.block.n_rows, 1)
+        outside = {name: array for name, array in arrays.items() if _is_read(array)}
+        stored = [self._stored(array) for array in outside.values()]
+        held = [part for name, part in zip(arrays, read, strict=True) if name in outside]
+        block = sum(part.result.nbytes for part in held)
+        reading = max((part.n_bytes - part.result.nbytes for part in held), default=0)
+        stack = math.ceil(math.log2(max(self.n_blocks / n_leaves, 1)))  # of states, in a run of blocks
+        self.passes.append(
+            Pass(
+                what,
+                tuple(arrays),
+                self.n_blocks,
+                n_tasks,
+                n_bytes=sum(array.nbytes for array in outside.values()),
+                n_bytes_stored=None if None in stored else sum(part for part in stored if part is not None),
+                read_seconds=sum(part.seconds for part in held) * blocks,
+                kernel_seconds=found.seconds * blocks,
+                finish_seconds=finished.seconds,
+                thread_bytes=block + max(reading, found.n_bytes + finished.n_bytes) + stack * n_bytes.waiting,
+                worker_bytes=_merging(n_leaves, n_bytes) + finished.shared_bytes,
+                state_bytes=n_bytes.waiting,
+                travel_bytes=_travelling(n_leaves, n_bytes),
+                result_bytes=n_bytes.result,
+            )
+        )
+
+    def _stored(self, array: Any) -> int | None:
+        """Compressed bytes of an array's chunks, told from that of one block; None if the store is silent."""
+        source: Any = next(iter(probe.sources(array)), None)
+        if not hasattr(source, "stored_bytes"):
+            return None
+        sizes = array.chunks[0]
+        whole = len(set(sizes[:-1])) <= 1  # else parts of chunks are shown, and whole chunks read
+        n_chunks = self.n_rows / self.block.n_rows if whole else len(sizes)
+        return int(source.stored_bytes(self.block.start) * n_chunks)
+
+    def _too_large(self) -> list[str]:
+        found = graph.client()
+        if found is None or self.rows.in_memory:
+            return []
+        workers = found.scheduler_info(n_workers=-1)["workers"].values()
+        limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
+        if not limits or not self.passes:
+            return []
+        limit, threads = min(limits), max(worker["nthreads"] for worker in workers)
+        problems = []
+        state = max(part.state_bytes for part in self.passes)
+        if state > limit * SHARE_OF_MEMORY:
+            problems.append(
+                f"a state of {size(state)} is more than a third of a worker's {size(limit)}: {self.way_out}"
+            )
+        peak = PROCESS_BYTES + max(threads * part.thread_bytes + part.worker_bytes for part in self.passes)
+        if peak > limit:
+            worker = f"a worker of {count(threads, 'thread', 'threads')}"
+            problems.append(
+                f"{worker} may need {size(peak)} and has {size(limit)}: give workers fewer threads or more "
+                "memory, or store smaller chunks"
+            )
+        return problems
+
+
+def _finished(state: dict[str, np.ndarray], layout: Layout, finish: Finish) -> Finished:
+    """Cost of finishing, from the keys that have most rows in the block."""
+    keys = np.argsort(-state["n_rows"], kind="stable")[:TIMED_KEYS]
+    if not keys.size:
+        return Finished(shared_bytes=finish.nbytes)
+
+    def each() -> None:
+        for sums in state["state"][keys]:
+            finish.function(statistics.unpack(sums, layout))
+
+    each()  # compiles
+    found = probe.measured(each)
+    n_keys = np.count_nonzero(finish.n_rows)
+    return Finished(found.seconds / keys.size * n_keys, found.n_bytes, finish.nbytes)
+
+
+def _is_read(array: Any) -> bool:
+    """Whether blocks of it come from outside of this process's memory."""
+    if getattr(array, "name", "").startswith("zeros"):  # the codes of the one sample of rows without samples
+        return False
+    found = probe.sources(array)
+    return not found or not all(isinstance(source, np.ndarray) for source in found)
+
+
+def _merging(n_leaves: int, n_bytes: States) -> int:
+    """Memory of one merge, or of the states that wait for it: its inputs, and two levels of the tree."""
+    if n_leaves == 1:
+        return 0
+    n, levels = min(graph.FAN_IN, n_leaves), math.ceil(math.log(n_leaves, graph.FAN_IN))
+    one = min(n_bytes.largest, n_bytes.waiting * graph.FAN_IN ** (levels - 1))
+    return n * one + n * one * 3 // 4
+
+
+def _travelling(n_leaves: int, n_bytes: States) -> int:
+    """Bytes of the states of all levels of the tree."""
+    travel, one = 0, n_bytes.waiting
+    while n_leaves > 1:
+        travel += n_leaves * one
+        n_leaves, one = math.ceil(n_leaves / graph.FAN_IN), min(n_bytes.largest, one * graph.FAN_IN)
+    return travel
