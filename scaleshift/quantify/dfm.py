@@ -21,7 +21,7 @@ from scaleshift.quantify.features import ExplicitEmbedding, Source, feature_map
 from scaleshift.quantify.flags import flag
 from scaleshift.quantify.matching import Matcher
 from scaleshift.quantify.source import N_FOLDS, embed_source, label_counts
-from scaleshift.quantify.targets import SampleStates, answer_samples, embed_samples
+from scaleshift.quantify.targets import SampleStates, answer_samples, embed_samples, foreign_codes
 
 if TYPE_CHECKING:
     from scaleshift.blocks.plan import Plan
@@ -204,7 +204,7 @@ class DFM(BaseEstimator):
         if isinstance(X, SampleStates):
             return self._dataset(X.samples, X.answers(matcher))
         rows = self._rows(X, sample)
-        foreign = self._foreign(rows)
+        foreign = foreign_codes(rows, self.labels_)
         n_folds = self.source_.counts.shape[1]
         answers = answer_samples(rows, self.embedding_, n_folds, self.seed_, foreign, matcher)
         known = self._dataset(rows.categories("sample"), answers)
@@ -343,19 +343,6 @@ class DFM(BaseEstimator):
                 resample=self.resample,
                 seed=self.seed_,
             )
-
-    def _foreign(self, rows: Rows) -> np.ndarray:
-        """Codes of the labels that a cells dataset of targets names and the source does not have."""
-        if "label" not in rows.columns:
-            return np.array([], np.int64)
-        named = rows.categories("label")
-        foreign = np.flatnonzero(~np.isin(named, self.labels_))
-        if foreign.size and named.dtype.kind != self.labels_.dtype.kind:
-            raise DataError(
-                f"labels of the targets are {named.dtype.name}, of the source {self.labels_.dtype.name}: "
-                "convert them to one type, or pass the targets without labels"
-            )
-        return foreign
 
     def _dataset(self, samples: np.ndarray, answers: dict[str, np.ndarray]) -> xr.Dataset:
         """The result, of what the matcher answered for the samples that have rows."""

@@ -70,6 +70,20 @@ class SampleStates:
         persistence.save(self, path)
 
 
+def foreign_codes(rows: Rows, known: np.ndarray) -> np.ndarray:
+    """Codes of the labels that a cells dataset of targets names and the source does not have."""
+    if "label" not in rows.columns:
+        return np.array([], np.int64)
+    named = rows.categories("label")
+    foreign = np.flatnonzero(~np.isin(named, known))
+    if foreign.size and named.dtype.kind != known.dtype.kind:
+        raise DataError(
+            f"labels of the targets are {named.dtype.name}, of the source {known.dtype.name}: "
+            "convert them to one type, or pass the targets without labels"
+        )
+    return foreign
+
+
 def embed_samples(rows: Rows, embedding: Embedding, n_folds: int, seed: int) -> SampleStates:
     """State of every sample of the column "sample": one pass."""
     names = rows.categories("sample")
