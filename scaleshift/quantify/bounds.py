@@ -16,6 +16,8 @@ import xarray as xr
 
 from scaleshift.errors import DataError
 
+ROUNDING = 1e-12  # of an eigenvalue, where squared norms are 1 at most
+
 
 def error_bound(
     worth: float, labels: np.ndarray, counts: np.ndarray, delta: float, answer: xr.Dataset | None = None
@@ -45,8 +47,10 @@ def error_bound(
     """
     if not 0 < delta < 1:
         raise DataError(f"delta={delta!r}: expected a probability between 0 and 1")
-    # Without worth (one class, or classes that coincide) nothing is bounded.
-    factor = 2 * (2 + np.sqrt(2 * np.log(2 * len(counts) / delta))) / np.sqrt(worth) if worth > 0 else np.inf
+    if not worth > ROUNDING:  # one class, or classes that coincide: nothing is bounded
+        factor = np.inf
+    else:
+        factor = 2 * (2 + np.sqrt(2 * np.log(2 * len(counts) / delta))) / np.sqrt(worth)
     if answer is None:
         return float(factor / np.sqrt(counts.min()))
     norm = np.sqrt((answer["weight"].sel(label=labels) ** 2).sum("label", skipna=False) / counts.sum())

@@ -19,7 +19,7 @@ from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
 from scaleshift.quantify.features import ExplicitEmbedding, Source, feature_map
 from scaleshift.quantify.source import N_FOLDS, StateSizeError, label_counts, source_pass, source_sums
-from scaleshift.quantify.targets import answer_pass, sample_sums
+from scaleshift.quantify.targets import answer_pass, foreign_codes, sample_sums
 
 if TYPE_CHECKING:
     from scaleshift.quantify.dfm import DFM
@@ -85,7 +85,7 @@ def plan_predict(model: DFM, rows: Rows) -> Plan:
         planner.tally("folds of the samples", "sample")
     elif rows.columns["sample"].counts is None:
         planner.tally("samples counted", "sample")
-    foreign = model._foreign(rows)
+    foreign = foreign_codes(rows, model.labels_)
     try:
         read, layout, finish, parameters = answer_pass(
             rows, model.embedding_, n_folds, model.seed_, foreign, matcher
