@@ -125,7 +125,8 @@ def text(result: xr.Dataset, *, width: int | None = None) -> Group:
     for row in zip(*(column.cells for column in columns), strict=True):
         shown.add_row(*map(Text, row))
     names, flags = ([printable(value) for value in result[name].values] for name in ("sample", "flag"))
-    return Group(shown, Text(CAPTION + _usual(result), "italic"), legend(names, flags))
+    captions = [Text(caption, "italic") for caption in (CAPTION, *_usual(result))]
+    return Group(shown, *captions, legend(names, flags))
 
 
 def require(result: xr.Dataset, *names: str) -> None:
@@ -164,10 +165,10 @@ def _no_formula(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
-def _usual(result: xr.Dataset) -> str:
+def _usual(result: xr.Dataset) -> list[str]:
     """What an unknown share is compared with, where the result says so."""
     usual = float(result.get("unknown_baseline", np.nan))
-    return "" if np.isnan(usual) else f"; unknown up to {100 * usual:.1f} is no sign of unknown cells"
+    return [] if np.isnan(usual) else [f"unknown up to {100 * usual:.1f} is no sign of unknown cells"]
 
 
 class _Column(NamedTuple):
