@@ -181,7 +181,7 @@ def test_labels_are_rows_where_columns_do_not_fit(make_result):
     assert rows[1][0] == rows[1][4] == ""
     assert rows[30][0] == "S2"
     assert rows[30][5] == "F"
-    assert len(printed(result, 600).splitlines()) == 6 + 1 + 3  # table, caption, legend
+    assert len(printed(result, 600).splitlines()) == 6 + 2 + 3  # table, captions, legend
 
 
 def test_the_terminal_decides_the_width_unless_it_is_given(result, monkeypatch):
