@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import pdist, squareform
 
 from scaleshift.errors import DataError
 from scaleshift.quantify import geometry
 
 SUBSAMPLE = 2_000
+LEAST = 20  # rows of a class: fewer make its embedding noise, and the choice with it
 LADDER = range(2, -9, -1)  # bandwidth = median distance * 2**(k / 2), widest first
 ONE_CLASS = -3  # near the usual choice, .35 x median distance, where there is nothing to tell apart
 CRITERIA = {"delta_min": geometry.delta_min, "lambda_min": geometry.lambda_min}
@@ -55,13 +57,14 @@ def checked(bandwidth: Any) -> Any:
 
 
 def allocation(counts: np.ndarray) -> np.ndarray:
-    """Rows of each class in the subsample: by class size, at least 2 where there are 2.
+    """Rows of each class in the subsample: by class size, at least 20 of each where there is room.
 
     Of more than 1 000 classes the largest are taken, so that the subsample stays one.
     """
     largest = np.argsort(-counts, kind="stable")[: SUBSAMPLE // 2]
     share = np.zeros(len(counts), np.int64)
-    share[largest] = np.maximum(np.rint(SUBSAMPLE * counts[largest] / max(counts.sum(), 1)), 2)
+    least = min(max(SUBSAMPLE // len(counts), 2), LEAST)
+    share[largest] = np.maximum(np.rint(SUBSAMPLE * counts[largest] / max(counts.sum(), 1)), least)
     return np.minimum(counts, share)
 
 
@@ -90,9 +93,30 @@ def best(x: np.ndarray, code: np.ndarray, criterion: str) -> float:
     mean[group, np.arange(len(x))] = 1 / sizes[group]
     kernel = squareform(np.exp(squared / (-2 * ladder[0] ** 2)))
     np.fill_diagonal(kernel, 1)
-    worth = []
+    grams = []
     for _ in ladder:
-        gram = (mean @ kernel @ mean.T)[np.ix_(used, used)]
-        worth.append(CRITERIA[criterion](geometry.debiased(gram, sizes[used])))
+        grams.append((mean @ kernel @ mean.T)[np.ix_(used, used)])
         np.multiply(kernel, kernel, out=kernel)
+    members = _kinds(grams, sizes[used])  # (n_kinds, n_labels)
+    counts = members @ sizes[used]
+    if len(counts) < 2:
+        return ladder[LADDER.index(ONE_CLASS)]
+    average = members * sizes[used] / counts[:, None]
+    worth = [CRITERIA[criterion](geometry.debiased(average @ g @ average.T, counts)) for g in grams]
     return ladder[int(np.argmax(worth))]
+
+
+def _kinds(grams: list[np.ndarray], sizes: np.ndarray) -> np.ndarray:
+    """Classes that no bandwidth tells apart, taken together: 0 or 1, (n_kinds, n_labels).
+
+    One population under two names would leave nothing but noise to choose by. Two classes are told apart
+    where their debiased distance exceeds its noise beyond doubt.
+    """
+    apart = np.zeros((len(sizes), len(sizes)), bool)
+    for gram in grams:
+        clean = geometry.debiased(gram, sizes)
+        norm, noise = np.diag(clean), geometry.sampling_noise(clean, sizes)
+        distance = norm[:, None] + norm - 2 * clean  # squared
+        apart |= distance > geometry.BEYOND_DOUBT * (noise[:, None] + noise)
+    n, kind = connected_components(~apart, directed=False)
+    return (np.arange(n)[:, None] == kind).astype(float)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+BEYOND_DOUBT = 3  # times the sampling noise: of coincident classes 1 in 100 seems to differ by more
 TRADED = 0.1  # entries of a projection: below, two classes do not take part in the same trade
 
 
@@ -58,7 +59,7 @@ def confounded(gram: np.ndarray, counts: np.ndarray, self_product: float = 1.0) 
 
     Along a direction in which the embeddings coincide up to sampling noise, shares can be traded for each
     other. Noise adds sum_i v_i^2 (1 - |Phi_i|^2) / n_i to the Gram matrix along v; a direction whose debiased
-    eigenvalue does not exceed that is null.
+    eigenvalue does not exceed three times that is null.
 
     Parameters
     ----------
@@ -82,12 +83,17 @@ def confounded(gram: np.ndarray, counts: np.ndarray, self_product: float = 1.0) 
     basis = _contrasts(len(gram))
     values, vectors = np.linalg.eigh(basis.T @ gram @ basis)
     directions = basis @ vectors
-    noise = np.maximum(self_product - np.diag(gram), 0) / counts
-    null = directions[:, values <= np.square(directions).T @ noise]
+    noise = sampling_noise(gram, counts, self_product)
+    null = directions[:, values <= BEYOND_DOUBT * (np.square(directions).T @ noise)]
     linked = np.abs(null @ null.T) > TRADED
     n_sets, member = connected_components(linked, directed=False)
     sets = [np.flatnonzero(member == i) for i in range(n_sets)]
     return [found for found in sets if found.size > 1]
+
+
+def sampling_noise(gram: np.ndarray, counts: np.ndarray, self_product: float = 1.0) -> np.ndarray:
+    """Expected squared error of each class embedding, (n_labels,); `gram` is debiased."""
+    return np.maximum(self_product - np.diag(gram), 0) / counts
 
 
 def _contrasts(c: int) -> np.ndarray:
