@@ -101,7 +101,8 @@ def test_the_same_seed_gives_the_same_output(study):
 @pytest.mark.parametrize("method", ["soft-fourier", "hard-landmarks"])
 def test_a_saved_model_answers_as_the_one_that_was_fitted(study, tmp_path, method):
     target = ["--target", "sample == S10", "--json"]
-    learn = ["--source", "sample == S2", "--method", method, "--save-model", tmp_path / "model"]
+    learn = ["--source", "sample == S2", "--method", method, "--level", "0.5", "--bootstrap", "50"]
+    learn += ["--save-model", tmp_path / "model"]
     first = run("quantify", study, *learn, *target).stdout
     assert run("quantify", study, "--model", tmp_path / "model", *target).stdout == first
     assert set(json.loads(first)["attributes"]) >= {"seed", "bandwidth", "unknown_baseline"}
