@@ -82,7 +82,7 @@ class DFM(BaseEstimator):
     markers_ : tuple of str or None
     n_features_in_ : int
     source_samples_ : list
-        Names of the samples that the source held.
+        Names of the samples that the source's labelled rows came from.
     n_invalid_ : int
         Labelled rows left out with ``invalid="drop"``.
     embedding_ : Embedding

@@ -31,15 +31,15 @@ class SourceState:
     labels: np.ndarray  # (n_labels,) in their own type and order
     sums: np.ndarray  # (n_labels, n_folds, width)
     counts: np.ndarray  # (n_labels, n_folds) rows that are finite
-    part_sums: np.ndarray  # (n_labels, n_parts, width) by sample; no parts where there is one sample
+    part_sums: np.ndarray  # (n_labels, n_parts, width) by sample that has rows; none where there is one
     part_counts: np.ndarray  # (n_labels, n_parts)
     n_invalid: np.ndarray  # (n_labels,) rows that are not finite
-    samples: tuple[Any, ...]  # names
+    samples: tuple[Any, ...]  # names of those that have rows
 
     @property
     def class_counts(self) -> np.ndarray:
         """Finite rows of each class, int64."""
-        return np.rint(self.counts.sum(axis=1)).astype(np.int64)
+        return self.counts.sum(axis=1).astype(np.int64)
 
     @property
     def means(self) -> np.ndarray:
@@ -117,13 +117,17 @@ def merged_labels(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def embed_source(rows: Rows, embedding: Embedding, n_folds: int, seed: int) -> SourceState:
     """State of every class of the column "label": one pass; unlabelled rows are left out.
 
-    `n_folds` = 1 makes no folds. A class with fewer rows than folds goes into every fold in equal parts.
+    `n_folds` = 1 makes no folds.
     """
     read, layout, parameters = source_pass(rows, embedding, n_folds, seed)
     state = passes.total(source_sums, read, layout, **parameters)
-    _spread_small(state["sums"], state["counts"])
-    names = rows.categories("sample").tolist()
-    return SourceState(rows.categories("label"), **state, samples=tuple(names))
+    names, held = rows.categories("sample"), state["part_counts"].any(axis=0)
+    if held.size:  # a sample without labelled cells is none of the source's
+        names = names[held[parameters["part"]]]
+        held &= np.count_nonzero(held) > 1
+    for name in ("part_sums", "part_counts"):
+        state[name] = state[name].compress(held, axis=1)
+    return SourceState(rows.categories("label"), **state, samples=tuple(names.tolist()))
 
 
 def source_pass(
@@ -164,14 +168,6 @@ def check_size(n_bytes: int, what: str, embedding: Embedding) -> None:
             f"{what} with {embedding.width} features each make a state of {n_bytes / 2**30:.1f} GB in every "
             "task: take fewer features, or n_bootstrap=0, which makes no folds"
         )
-
-
-def _spread_small(sums: np.ndarray, counts: np.ndarray) -> None:
-    """Put a class that has fewer rows than there are folds into every fold in equal parts; in place."""
-    n_folds = counts.shape[1]
-    for code in np.flatnonzero(counts.sum(axis=1) < n_folds):
-        sums[code] = sums[code].sum(axis=0) / n_folds
-        counts[code] = counts[code].sum() / n_folds
 
 
 def source_sums(
