@@ -32,8 +32,8 @@ def halves(n: int, n_folds: int, seed: int, stream: str) -> np.ndarray:
     Notes
     -----
     The mean of k of J folds, drawn without replacement, has the variance S^2 (1/k - 1/J) with S^2 that of the
-    folds. It has to be S^2 / J on average: k = J / 2; for odd J, (J + 1) / 2 with the probability (J + 1) / 2J,
-    else (J - 1) / 2.
+    folds. It has to be S^2 / J on average: k = J / 2; for odd J, (J + 1) / 2 with the probability
+    (J + 1) / 2J, else (J - 1) / 2.
 
     Examples
     --------
