@@ -211,7 +211,7 @@ def source_sums(
 
 
 def _gather(groups: np.ndarray, n_labels: int, n_folds: int, n_parts: int) -> sparse.csc_array:
-    """Matrix of 0 and 1 from sums by (class, fold, sample) to those by (class, fold), then (class, sample)."""
+    """Matrix of 0 and 1: sums by (class, fold, sample) to those by (class, fold), then (class, sample)."""
     by_fold, sample = np.divmod(groups, max(n_parts, 1))
     by_part = n_labels * n_folds + by_fold // n_folds * n_parts + sample
     row = np.concatenate([by_fold, by_part]) if n_parts else by_fold
