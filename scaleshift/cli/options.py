@@ -12,6 +12,8 @@ import click
 from scaleshift.cli.progress import ProgressBar
 from scaleshift.errors import ScaleshiftError
 
+SECONDS = 10  # for a scheduler to answer
+
 output = click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
@@ -63,6 +65,6 @@ def _client(address: str) -> Any:
     from distributed import Client
 
     try:
-        return Client(address, timeout=10, set_as_default=True)
+        return Client(address, timeout=SECONDS, set_as_default=True)
     except (OSError, ValueError) as error:
         raise ScaleshiftError(f"--scheduler {address}: no Dask scheduler answers there ({error})") from error

@@ -22,6 +22,7 @@ METHODS = {
     for features in ("fourier", "landmarks")
     for kind in ("soft", "hard")
 }
+OF_THE_PREDICTION = ("n_bootstrap", "level", "invalid")
 OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "resample", "seed")  # a saved model has its own
 
 
@@ -98,7 +99,7 @@ def quantify(
     options.make_folder(output)
     with options.computing(scheduler, quiet):
         if model is not None:
-            result = apply(store, model, target, **settings)
+            result = apply(store, model, target, **_given(context, OF_THE_PREDICTION))
         else:
             result = run(store, str(source), target, save_model=save_model, **_of_estimator(**settings))
     deliver(result, output, as_json, quiet)
@@ -116,6 +117,12 @@ def _one_way_to_learn(context: click.Context, source: str | None, model: Path | 
             raise click.UsageError(
                 f"{fit_only[name]} does not go with --model, which has been fitted already"
             )
+
+
+def _given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
+    """Those of the options that were passed: a saved model keeps its own settings for the others."""
+    default = ParameterSource.DEFAULT
+    return {name: context.params[name] for name in names if context.get_parameter_source(name) is not default}
 
 
 def _of_estimator(
@@ -156,10 +163,8 @@ def run(
     return model.predict(_open(store, targets))
 
 
-def apply(
-    store: Path, model: Path, target: str | None, n_bootstrap: int, level: float, invalid: str, **_: Any
-) -> xr.Dataset:
-    """Predict the target samples of a store with a saved model."""
+def apply(store: Path, model: Path, target: str | None, **parameters: Any) -> xr.Dataset:
+    """Predict the target samples of a store with a saved model, some of its parameters changed."""
     from scaleshift import persistence
     from scaleshift.cells.manifest import read_manifest
     from scaleshift.quantify.dfm import DFM
@@ -169,7 +174,7 @@ def apply(
         raise DataError(f"{model} holds a {type(fitted).__name__}: --model expects a saved DFM")
     samples = read_manifest(store).samples
     targets = list(samples) if target is None else _select(target, samples, "--target")
-    fitted.set_params(n_bootstrap=n_bootstrap, level=level, invalid=invalid)
+    fitted.set_params(**parameters)
     return fitted.predict(_open(store, targets))
 
 

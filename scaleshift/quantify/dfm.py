@@ -82,7 +82,7 @@ class DFM(BaseEstimator):
     markers_ : tuple of str or None
     n_features_in_ : int
     source_samples_ : list
-        Names of the samples that the source held.
+        Names of the samples that the source's labelled rows came from.
     n_invalid_ : int
         Labelled rows left out with ``invalid="drop"``.
     embedding_ : Embedding
@@ -286,7 +286,7 @@ class DFM(BaseEstimator):
 
         Notes
         -----
-        Source: Dussap, Blanchard and Cherief-Abdellatif (2023), Theorem 1 (constants as in the guide).
+        `scaleshift.quantify.bounds` has the formula. Source: Dussap, Blanchard and Cherief-Abdellatif (2023).
         """
         check_is_fitted(self, "source_")
         present = self.class_counts_ > 0
@@ -359,20 +359,17 @@ class DFM(BaseEstimator):
         proportion = np.full((len(samples), len(present), 3), np.nan)
         proportion[:, present] = shares[:, :c]
         unknown = shares[:, c] if self.soft else np.full((len(samples), 3), np.nan)
-        numbers = {name: placed(answers[name]) for name in ("distance", "misfit", "p_value")}
+        numbers: dict[str, Any] = {name: placed(answers[name]) for name in ("distance", "misfit", "p_value")}
         numbers |= {name: placed(answers[name], 0) for name in ("n_cells", "n_invalid")}
-        flags = self._flags(numbers, unknown, shares[:, c + 1 :])
+        numbers["flag"] = self._flags(numbers, unknown, shares[:, c + 1 :])
+        numbers["unknown_baseline"] = self.unknown_baseline_ if self.soft else np.nan
         return result.assembled(
             samples,
             self.labels_,
             self.class_counts_,
             proportion,
             unknown,
-            {
-                **numbers,
-                "unknown_baseline": self.unknown_baseline_ if self.soft else np.nan,
-                "flag": flags,
-            },
+            numbers,
             self._result_attributes(),
         )
 

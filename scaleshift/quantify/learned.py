@@ -100,7 +100,7 @@ def matcher(
     """What answers for the samples, of the classes that have rows."""
     present = source.class_counts > 0
     means = source.means[present]
-    labels = source.labels[present].tolist()
+    names = [*source.labels[present].tolist(), UNKNOWN]
     replicates = test = None
     if isinstance(embedding, ExplicitEmbedding):
         sums, counts = source.sums[present], source.counts[present]
@@ -114,7 +114,7 @@ def matcher(
         soft,
         means,
         embedding.gram(means),
-        np.array([[label in found for label in labels] for found in sets]).reshape(len(sets), len(labels)),
+        np.array([[name in found for name in names] for found in sets], bool).reshape(len(sets), len(names)),
         level,
         seed,
         replicates,

@@ -1,7 +1,7 @@
 """How much would the answer vary?  Random halves of folds stand for new draws of the data.
 
-A replicate gives half of the folds the weight 2 and the others 0. Its mean deviates from the mean of all rows
-as one fresh draw of them would (Poisson weights vary more than that).
+A replicate takes half of the folds in place of all. Its mean deviates from the mean of all rows as one fresh
+draw of them would (Poisson weights vary more than that).
 """
 
 from __future__ import annotations
@@ -27,16 +27,24 @@ def halves(n: int, n_folds: int, seed: int, stream: str) -> np.ndarray:
     Returns
     -------
     numpy.ndarray, shape (n, n_folds)
-        2 for half of the folds, 0 for the others; of an odd number one has 1.
+        The same for all folds that the replicate takes, 0 for the others.
+
+    Notes
+    -----
+    The mean of k of J folds, drawn without replacement, has the variance S^2 (1/k - 1/J) with S^2 that of the
+    folds. It has to be S^2 / J on average: k = J / 2; for odd J, (J + 1) / 2 with the probability
+    (J + 1) / 2J, else (J - 1) / 2.
 
     Examples
     --------
-    >>> np.sort(halves(1, 5, 0, "source")).tolist()
-    [[0.0, 0.0, 1.0, 2.0, 2.0]]
+    >>> np.sort(halves(1, 4, 0, "source")).tolist()
+    [[0.0, 0.0, 2.0, 2.0]]
     """
-    weights = np.ones((n, n_folds))
-    weights[:, : n_folds // 2] = 2
-    weights[:, n_folds - n_folds // 2 :] = 0
-    drawn = noise.generator(seed, f"{stream}-halves").permuted(weights, axis=1)
+    rng = noise.generator(seed, f"{stream}-halves")
+    taken = np.full((n, 1), n_folds // 2)
+    if n_folds % 2:
+        taken += rng.random((n, 1)) < (n_folds + 1) / (2 * n_folds)
+    weights = np.where(np.arange(n_folds) < taken, n_folds / taken, 0)
+    drawn = rng.permuted(weights, axis=1)
     drawn.flags.writeable = False  # it is shared by all who ask
     return drawn

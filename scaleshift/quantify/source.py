@@ -21,6 +21,7 @@ from scaleshift.quantify.features import Embedding
 N_FOLDS = 40
 MAX_PARTS = 40  # samples are told apart up to this many; more are put together at random
 ARRAYS = ("sums", "counts", "part_sums", "part_counts", "n_invalid")
+GROUPS_AT_A_TIME = 4_096  # are summed: rows in random order have a (class, fold, sample) each, nearly
 MAX_BYTES = 2**31  # of a state: it is held for several blocks at once
 
 
@@ -31,15 +32,15 @@ class SourceState:
     labels: np.ndarray  # (n_labels,) in their own type and order
     sums: np.ndarray  # (n_labels, n_folds, width)
     counts: np.ndarray  # (n_labels, n_folds) rows that are finite
-    part_sums: np.ndarray  # (n_labels, n_parts, width) by sample; no parts where there is one sample
+    part_sums: np.ndarray  # (n_labels, n_parts, width) by sample that has rows; none where there is one
     part_counts: np.ndarray  # (n_labels, n_parts)
     n_invalid: np.ndarray  # (n_labels,) rows that are not finite
-    samples: tuple[Any, ...]  # names
+    samples: tuple[Any, ...]  # names of those that have rows
 
     @property
     def class_counts(self) -> np.ndarray:
         """Finite rows of each class, int64."""
-        return np.rint(self.counts.sum(axis=1)).astype(np.int64)
+        return self.counts.sum(axis=1).astype(np.int64)
 
     @property
     def means(self) -> np.ndarray:
@@ -117,13 +118,17 @@ def merged_labels(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def embed_source(rows: Rows, embedding: Embedding, n_folds: int, seed: int) -> SourceState:
     """State of every class of the column "label": one pass; unlabelled rows are left out.
 
-    `n_folds` = 1 makes no folds. A class with fewer rows than folds goes into every fold in equal parts.
+    `n_folds` = 1 makes no folds.
     """
     read, layout, parameters = source_pass(rows, embedding, n_folds, seed)
     state = passes.total(source_sums, read, layout, **parameters)
-    _spread_small(state["sums"], state["counts"])
-    names = rows.categories("sample").tolist()
-    return SourceState(rows.categories("label"), **state, samples=tuple(names))
+    names, held = rows.categories("sample"), state["part_counts"].sum(axis=0) > 0
+    if held.size:  # a sample without labelled cells is none of the source's
+        names = names[held[parameters["part"]]]
+        held &= np.count_nonzero(held) > 1
+    for name in ("part_sums", "part_counts"):
+        state[name] = state[name].compress(held, axis=1)
+    return SourceState(rows.categories("label"), **state, samples=tuple(names.tolist()))
 
 
 def source_pass(
@@ -166,14 +171,6 @@ def check_size(n_bytes: int, what: str, embedding: Embedding) -> None:
         )
 
 
-def _spread_small(sums: np.ndarray, counts: np.ndarray) -> None:
-    """Put a class that has fewer rows than there are folds into every fold in equal parts; in place."""
-    n_folds = counts.shape[1]
-    for code in np.flatnonzero(counts.sum(axis=1) < n_folds):
-        sums[code] = sums[code].sum(axis=0) / n_folds
-        counts[code] = counts[code].sum() / n_folds
-
-
 def source_sums(
     block: Block,
     *,
@@ -197,15 +194,26 @@ def source_sums(
     position = np.zeros(max(n_rows.size, 1), np.int32)
     position[present] = np.arange(present.size)
     local = np.where(group >= 0, position[group], -1)
-    sums = embedding.sums(block.x, local, present.size, **embedding.parameters)
-    by_fold, sample = np.divmod(present, max(n_parts, 1))
-    by_part = by_fold // n_folds * max(n_parts, 1) + sample
-    width = sums.shape[1]
-    state = {"n_invalid": np.bincount(label[~block.valid & (label >= 0)], minlength=n_labels)}
-    for name, index, n in (("", by_fold, n_folds), ("part_", by_part, n_parts)):
-        gather = sparse.csr_array(
-            (np.ones(present.size), (index, np.arange(present.size))), (n_labels * max(n, 1), present.size)
-        )
-        state[f"{name}sums"] = (gather @ sums).reshape(n_labels, max(n, 1), width)[:, :n]
-        state[f"{name}counts"] = (gather @ n_rows[present]).reshape(n_labels, max(n, 1))[:, :n]
-    return state
+    gather = _gather(present, n_labels, n_folds, n_parts)
+    sums, n_by_fold = np.zeros((gather.shape[0], embedding.width)), n_labels * n_folds
+    for first in range(0, present.size, GROUPS_AT_A_TIME):
+        n = min(GROUPS_AT_A_TIME, present.size - first)
+        here = np.where((local >= first) & (local < first + n), local - first, -1)
+        sums += gather[:, first : first + n] @ embedding.sums(block.x, here, n, **embedding.parameters)
+    counts = gather @ n_rows[present]
+    return {
+        "sums": sums[:n_by_fold].reshape(n_labels, n_folds, embedding.width),
+        "counts": counts[:n_by_fold].reshape(n_labels, n_folds),
+        "part_sums": sums[n_by_fold:].reshape(n_labels, n_parts, embedding.width),
+        "part_counts": counts[n_by_fold:].reshape(n_labels, n_parts),
+        "n_invalid": np.bincount(label[~block.valid & (label >= 0)], minlength=n_labels),
+    }
+
+
+def _gather(groups: np.ndarray, n_labels: int, n_folds: int, n_parts: int) -> sparse.csc_array:
+    """Matrix of 0 and 1: sums by (class, fold, sample) to those by (class, fold), then (class, sample)."""
+    by_fold, sample = np.divmod(groups, max(n_parts, 1))
+    by_part = n_labels * n_folds + by_fold // n_folds * n_parts + sample
+    row = np.concatenate([by_fold, by_part]) if n_parts else by_fold
+    column = np.arange(row.size) % max(groups.size, 1)
+    return sparse.csc_array((np.ones(row.size), (row, column)), (n_labels * (n_folds + n_parts), groups.size))

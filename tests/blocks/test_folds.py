@@ -52,6 +52,12 @@ def test_any_chunking_gives_the_same_folds(x_chunk, y_chunk):
     assert np.array_equal(fold[code >= 0], FOLD[CODE >= 0])
 
 
+def test_empty_blocks_change_no_fold():
+    chunks = (0, 9_000, 0, 0, 9_000, 12_000, 0)
+    code, fold = found(as_rows(da.ones((N, 1), chunks=(chunks, 1)), da.from_array(LABELS, chunks=(chunks,))))
+    assert np.array_equal(fold[code >= 0], FOLD[CODE >= 0])
+
+
 @pytest.mark.parametrize("other", [{"seed": 1}, {"stream": "others"}])
 def test_seeds_and_streams_give_independent_folds(other):
     _, fold = found(as_rows(np.ones((N, 1)), LABELS), **other)

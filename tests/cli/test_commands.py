@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import scaleshift as ss
-from scaleshift.cli import main
+from scaleshift.cli import main, options
 
 RNG = np.random.default_rng(0)
 CENTRES = np.array([[-4.0, 0], [4.0, 0]])
@@ -101,7 +101,8 @@ def test_the_same_seed_gives_the_same_output(study):
 @pytest.mark.parametrize("method", ["soft-fourier", "hard-landmarks"])
 def test_a_saved_model_answers_as_the_one_that_was_fitted(study, tmp_path, method):
     target = ["--target", "sample == S10", "--json"]
-    learn = ["--source", "sample == S2", "--method", method, "--save-model", tmp_path / "model"]
+    learn = ["--source", "sample == S2", "--method", method, "--level", "0.5", "--bootstrap", "50"]
+    learn += ["--save-model", tmp_path / "model"]
     first = run("quantify", study, *learn, *target).stdout
     assert run("quantify", study, "--model", tmp_path / "model", *target).stdout == first
     assert set(json.loads(first)["attributes"]) >= {"seed", "bandwidth", "unknown_baseline"}
@@ -139,7 +140,6 @@ def test_hard_matching_has_no_unknown_share(study):
         (["--source", "sample in (S2, S3, S10)"], "none is left to quantify", 2),
         (["--source", "sample == S2", "--bandwidth", "wide"], "expected 'auto' or a positive number", 1),
         (["--source", "sample == S2", "--method", "magic"], "magic", 2),
-        (["--source", "sample == S2", "--scheduler", "tcp://127.0.0.1:1"], "no Dask scheduler answers", 1),
         ([], "pass --source, the samples to learn from, or --model", 2),
         (["--model", "m", "--source", "sample == S2"], "--source does not go with --model", 2),
         (["--model", "m", "--bandwidth", "2"], "--bandwidth does not go with --model", 2),
@@ -153,6 +153,14 @@ def test_what_cannot_be_done_is_one_line_with_the_right_exit_code(study, argumen
     found = run("quantify", study, *arguments, code=code)
     assert message in found.output
     assert "Traceback" not in found.output
+
+
+def test_a_scheduler_that_does_not_answer_is_one_line(study, monkeypatch):
+    monkeypatch.setattr(options, "SECONDS", 0.3)
+    arguments = ["--source", "sample == S2", "--scheduler", "tcp://127.0.0.1:1"]
+    found = run("quantify", study, *arguments, code=1).output
+    assert "no Dask scheduler answers" in found
+    assert "Traceback" not in found
 
 
 def test_a_store_that_is_none_is_named(tmp_path):

@@ -7,6 +7,7 @@ from synthetic import make
 from three_classes import draw
 
 import scaleshift as ss
+from scaleshift.quantify.resampling import halves
 
 X, Y = draw(3_000, [0.3, 0.3, 0.4], seed=0)
 T, TY = draw(4_000, [0.7, 0.2, 0.1], seed=1)
@@ -111,6 +112,16 @@ def test_samples_are_drawn_where_there_are_five_and_cells_else():
         fitted(resample="samples")
 
 
+def test_samples_without_labelled_cells_are_no_source_samples():
+    some = fitted(y=np.where(np.isin(SAMPLES, ["s1", "s4"]), Y, None), sample=SAMPLES)
+    assert some.source_samples_ == ["s1", "s4"]
+    assert some.predict(T).attrs["resampled"] == "cells"
+    one = fitted(y=np.where(SAMPLES == "s1", Y, None), sample=SAMPLES)
+    alone = fitted(X[SAMPLES == "s1"], Y[SAMPLES == "s1"], SAMPLES[SAMPLES == "s1"])
+    assert one.source_samples_ == alone.source_samples_ == ["s1"]
+    assert one.source_.part_counts.shape == alone.source_.part_counts.shape == (3, 0)
+
+
 def test_samples_that_differ_make_wider_intervals_than_their_cells():
     x = donors(0.7)
     width = {
@@ -131,15 +142,32 @@ def test_more_samples_than_folds_are_put_together():
 
 
 def test_a_class_smaller_than_the_folds_is_never_drawn_away():
-    x, y = np.vstack([X, [[20.0, 20, 20]] * 3]), np.append(Y, ["d"] * 3)
-    model = fitted(x, y)
-    counts = model.source_.counts[model.labels_.tolist().index("d")]
-    np.testing.assert_allclose(counts, 3 / 40)
-    assert model.class_counts_.tolist()[-1] == 3
+    """Not even one of a single cell, which half of the replicates miss."""
+    x, y = np.vstack([X, [[20.0, 20, 20]]]), np.append(Y, ["d"])
     target = np.vstack([T, np.full((400, 3), 20.0)])
-    result = model.predict(target)
-    low, high = ends(result)[:, 0, -1]
-    assert low < 400 / 4_400 < high
+    low, high = ends(fitted(x, y).predict(target))[:, 0, -1]
+    assert 0.07 < low < 400 / 4_400 < high < 0.11
+
+
+def test_intervals_know_how_few_cells_a_class_was_learned_from():
+    """Of 40 sources with 12 cells of the last class each."""
+    covered = []
+    for seed in range(40):
+        (x, y), (t, _) = draw(1_000, [0.5, 0.5, 0], seed), draw(1_500, [0.4, 0.3, 0.3], 100 + seed)
+        x, y = np.vstack([x, draw(12, [0, 0, 1], 200 + seed)[0]]), np.append(y, ["c"] * 12)
+        low, high = ends(fitted(x, y, features="landmarks").predict(t))[:, 0, -1]
+        covered.append(low <= 0.3 <= high)
+    assert np.mean(covered) >= 0.8
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 5, 8, 40])
+def test_means_of_random_halves_vary_as_means_of_new_draws(n_folds):
+    """Their variance is that of the folds over the number of folds, odd or even."""
+    values = np.random.default_rng(0).normal(size=n_folds)
+    weights = halves(20_000, n_folds, 0, "test")
+    np.testing.assert_allclose(weights.sum(axis=1), n_folds)
+    found = np.mean((weights @ values / n_folds - values.mean()) ** 2)
+    assert found == pytest.approx(values.var(ddof=1) / n_folds, rel=0.03)
 
 
 def test_a_sample_of_one_cell_has_an_estimate_without_interval():

@@ -38,6 +38,25 @@ def test_a_few_far_cells_are_seen(features, power):
     assert np.mean(p_values(features, 0.03, 20) < 0.05) >= power
 
 
+def test_a_class_of_few_source_cells_is_no_reason_to_reject():
+    """Its mean embedding is far from the truth, by noise that the null must hold too."""
+    p = []
+    for seed in range(30):
+        x, y = draw(600, [0.5, 0.5, 0], seed)
+        few, _ = draw(8, [0, 0, 1], 100 + seed)
+        model = ss.DFM("landmarks", bandwidth=2.0, n_bootstrap=2, random_state=seed)
+        model.fit(np.vstack([x, few]), np.append(y, ["c"] * 8))
+        p.append(float(model.predict(draw(600, [0.3, 0.3, 0.4], 200 + seed)[0])["p_value"][0]))
+    assert np.mean(np.array(p) < 0.05) <= 0.17
+
+
+def test_one_cell_is_not_tested():
+    """Of its noise nothing is known: without it every single cell would be rejected."""
+    result = ss.DFM("landmarks", bandwidth=2.0, random_state=0).fit(X, Y).predict(T[:1])
+    assert np.isnan(result["p_value"][0])
+    assert "label shift rejected" not in result["flag"].item()
+
+
 def test_far_cells_go_unseen_without_the_residual_feature():
     """Their kernel with every landmark is 0, the mixture is only scaled down: what r(x) is for."""
     model = ss.DFM("landmarks", bandwidth=2.0, random_state=0).fit(X, Y)
@@ -169,6 +188,10 @@ def test_a_class_like_nothing_is_confounded_with_the_unknown():
     model = ss.DFM("landmarks", random_state=0, bandwidth=2.0)
     model.fit(np.vstack([X, scattered]), np.append(Y, ["d"] * 300))
     assert model.confounded_ == [["d", "unknown"]]
+    far = np.random.default_rng(1).uniform(-1e4, 1e4, (1_000, 3))
+    flag = model.predict(np.vstack([T, far]))["flag"].item()
+    share = float(flag.split("not identifiable: d + unknown = ")[1].split(" %")[0])
+    assert share == pytest.approx(20, abs=1)
     assert ss.DFM(soft=False, random_state=0, bandwidth=2.0).fit(X, Y).confounded_ == []
 
 

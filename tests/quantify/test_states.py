@@ -5,6 +5,7 @@ import pytest
 from three_classes import draw
 
 import scaleshift as ss
+from scaleshift.quantify import source
 
 X, Y = draw(3_000, [0.3, 0.3, 0.4], seed=0)
 T, _ = draw(4_000, [0.7, 0.2, 0.1], seed=1)
@@ -146,3 +147,13 @@ def test_a_sample_without_valid_cells_keeps_its_place():
     assert np.isnan(result["proportion"].sel(sample="s1")).all()
     assert result["n_invalid"].values.tolist() == [10, 0]
     assert result["flag"].values.tolist() == ["no cells; cells left out: 10", ""]
+
+
+def test_a_block_of_more_groups_than_are_summed_at_a_time_has_the_same_sums(monkeypatch):
+    """Rows in random order: many classes, folds and samples meet in each block."""
+    names = np.random.default_rng(2).choice(["s1", "s2", "s3"], len(X))
+    expected = fitted(slice(None), sample=names).source_
+    monkeypatch.setattr(source, "GROUPS_AT_A_TIME", 50)
+    found = fitted(slice(None), sample=names).source_
+    for name in source.ARRAYS:
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-5, atol=1e-4)

@@ -1,4 +1,4 @@
-"""How are the CPU kernels compiled? The one place that holds numba's settings."""
+"""How are the CPU kernels compiled? The one place that holds numba's settings for them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +10,7 @@ from numba.extending import intrinsic
 # Everything that lets a loop become packed FMAs, except "reassoc": reassociation would cancel
 # (t + 2^23) - 2^23, with which the kernels round to the nearest integer.
 FAST_MATH = frozenset({"nnan", "ninf", "nsz", "arcp", "contract", "afn"})
+_SETTINGS: dict[str, Any] = {"nogil": True, "boundscheck": False, "error_model": "numpy", "cache": False}
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -37,9 +38,7 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     >>> double(3.0)
     6.0
     """
-    return numba.njit(
-        nogil=True, boundscheck=False, error_model="numpy", fastmath=set(FAST_MATH), cache=False
-    )(function)
+    return numba.njit(fastmath=set(FAST_MATH), **_SETTINGS)(function)
 
 
 def strict_jit(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,7 +62,7 @@ def strict_jit(function: Callable[..., Any]) -> Callable[..., Any]:
     >>> is_small(float("nan"))
     False
     """
-    return numba.njit(nogil=True, boundscheck=False, error_model="numpy", cache=False)(function)
+    return numba.njit(**_SETTINGS)(function)
 
 
 def instruction(generator: Callable[..., Any]) -> Callable[..., Any]:
