@@ -53,7 +53,7 @@ class Folds:
             Folds 0 .. n_folds - 1; of no meaning where the code is negative.
         """
         fold = (noise.keys(self.seed, self.stream, start, len(codes)) % self.n_folds).astype(np.int32)
-        block = int(np.searchsorted(self.start, start))
+        block = int(np.searchsorted(self.start, start, "right")) - 1  # the last: empty ones share its start
         entries = slice(self.first[block], self.first[block + 1])
         if not self.category[entries].size:
             return fold

@@ -52,6 +52,12 @@ def test_any_chunking_gives_the_same_folds(x_chunk, y_chunk):
     assert np.array_equal(fold[code >= 0], FOLD[CODE >= 0])
 
 
+def test_blocks_without_rows_move_no_fold():
+    """A selection of rows leaves such blocks: they begin where the next one does."""
+    code, fold = found(as_rows(da.ones((N, 1), chunks=((0, 0, 9_000, 0, N - 9_000, 0), 1)), LABELS))
+    assert np.array_equal(fold[code >= 0], FOLD[CODE >= 0])
+
+
 @pytest.mark.parametrize("other", [{"seed": 1}, {"stream": "others"}])
 def test_seeds_and_streams_give_independent_folds(other):
     _, fold = found(as_rows(np.ones((N, 1)), LABELS), **other)
