@@ -13,7 +13,7 @@ from scipy.stats import t as student
 
 from scaleshift.blocks.statistics import Layout
 from scaleshift.quantify.features import Embedding, ExplicitEmbedding
-from scaleshift.quantify.resampling import halves
+from scaleshift.quantify.resampling import halves, unbiased
 from scaleshift.quantify.shift_test import ShiftTest
 from scaleshift.solve.simplex import simplex_least_squares
 
@@ -96,7 +96,7 @@ class Matcher:
         assert isinstance(self.embedding, ExplicitEmbedding)
         weights = halves(len(self.replicates.weights), len(counts), self.seed, "target")
         n_rows = weights @ counts
-        by_fold = self.embedding.products(self.means, sums)  # (n_folds, n_labels)
+        by_fold = self.embedding.products(self.means, unbiased(sums, counts))  # (n_folds, n_labels)
         own = np.where(n_rows[:, None] > 0, weights @ by_fold / np.maximum(n_rows, 1)[:, None], products)
         mean = self.embedding.features(sums.sum(axis=0) / counts.sum())[: self.embedding.n_matching]
         drawn = own + self.replicates.products(mean) - products
@@ -119,7 +119,7 @@ def source_replicates(
     n : int
     seed : int
     """
-    matched = embedding.features(sums)[..., : embedding.n_matching]
+    matched = unbiased(embedding.features(sums)[..., : embedding.n_matching], counts)
     weights = halves(n, counts.shape[1], seed, "source")
     total, n_total = matched.sum(axis=1), counts.sum(axis=1)
     grams = np.empty((n, len(sums), len(sums)))

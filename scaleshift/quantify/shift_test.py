@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.quantify.resampling import halves
+from scaleshift.quantify.resampling import halves, unbiased
 from scaleshift.solve.simplex import simplex_least_squares
 
 N_NULL = 9_999
@@ -47,8 +47,8 @@ class ShiftTest:
         residual = target - alpha @ self.means
         squared = residual @ residual
         p_value = np.nan
-        if self.noise is not None:
-            own = (sums - counts[:, None] * target) / counts.sum()
+        if self.noise is not None and np.count_nonzero(counts) > 1:  # one cell has no noise
+            own = (unbiased(sums, counts) - counts[:, None] * target) / counts.sum()
             null = self._null(own, np.einsum("i,ijw->jw", alpha, self.noise, optimize=True))
             p_value = (1 + np.count_nonzero(null >= squared)) / (1 + N_NULL)
         return {
@@ -84,7 +84,7 @@ def shift_test(means: np.ndarray, sums: np.ndarray, counts: np.ndarray, seed: in
     seed : int
     """
     n_rows = counts.sum(axis=1)[:, None, None]
-    noise = None if counts.shape[1] == 1 else (sums - counts[:, :, None] * means[:, None]) / n_rows
+    noise = None if counts.shape[1] == 1 else (unbiased(sums, counts) - counts[:, :, None] * means[:, None]) / n_rows
     return ShiftTest(means, means @ means.T, _span(means[1:] - means[0]), noise, seed)
 
 

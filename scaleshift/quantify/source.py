@@ -117,11 +117,10 @@ def merged_labels(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def embed_source(rows: Rows, embedding: Embedding, n_folds: int, seed: int) -> SourceState:
     """State of every class of the column "label": one pass; unlabelled rows are left out.
 
-    `n_folds` = 1 makes no folds. A class with fewer rows than folds goes into every fold in equal parts.
+    `n_folds` = 1 makes no folds. A class with fewer rows than folds has folds without rows.
     """
     read, layout, parameters = source_pass(rows, embedding, n_folds, seed)
     state = passes.total(source_sums, read, layout, **parameters)
-    _spread_small(state["sums"], state["counts"])
     names = rows.categories("sample").tolist()
     return SourceState(rows.categories("label"), **state, samples=tuple(names))
 
@@ -164,14 +163,6 @@ def check_size(n_bytes: int, what: str, embedding: Embedding) -> None:
             f"{what} with {embedding.width} features each make a state of {n_bytes / 2**30:.1f} GB in every "
             "task: take fewer features, or n_bootstrap=0, which makes no folds"
         )
-
-
-def _spread_small(sums: np.ndarray, counts: np.ndarray) -> None:
-    """Put a class that has fewer rows than there are folds into every fold in equal parts; in place."""
-    n_folds = counts.shape[1]
-    for code in np.flatnonzero(counts.sum(axis=1) < n_folds):
-        sums[code] = sums[code].sum(axis=0) / n_folds
-        counts[code] = counts[code].sum() / n_folds
 
 
 def source_sums(

@@ -7,6 +7,7 @@ from synthetic import make
 from three_classes import draw
 
 import scaleshift as ss
+from scaleshift.quantify.resampling import halves, unbiased
 
 X, Y = draw(3_000, [0.3, 0.3, 0.4], seed=0)
 T, TY = draw(4_000, [0.7, 0.2, 0.1], seed=1)
@@ -131,15 +132,36 @@ def test_more_samples_than_folds_are_put_together():
 
 
 def test_a_class_smaller_than_the_folds_is_never_drawn_away():
-    x, y = np.vstack([X, [[20.0, 20, 20]] * 3]), np.append(Y, ["d"] * 3)
+    x, y = np.vstack([X, [[20.0, 20, 20], [20.5, 20, 20], [20, 20.5, 20]]]), np.append(Y, ["d"] * 3)
     model = fitted(x, y)
-    counts = model.source_.counts[model.labels_.tolist().index("d")]
-    np.testing.assert_allclose(counts, 3 / 40)
     assert model.class_counts_.tolist()[-1] == 3
     target = np.vstack([T, np.full((400, 3), 20.0)])
     result = model.predict(target)
     low, high = ends(result)[:, 0, -1]
     assert low < 400 / 4_400 < high
+
+
+def test_few_source_cells_make_wide_intervals():
+    """Fewer in each class than folds; nothing but the source varies."""
+    found, half = [], []
+    for seed in range(40):
+        model = fitted(*draw(75, [0.3, 0.3, 0.4], seed=100 + seed), features=ss.FourierFeatures(100))
+        result = model.predict(T)
+        found.append(result["proportion"].values[0])
+        half.append(np.diff(ends(result)[:, 0], axis=0)[0] / 2 / 2.02)
+    ratio = np.mean(half, axis=0) / np.std(found, axis=0, ddof=1)
+    assert ((ratio > 0.6) & (ratio < 1.5)).all()
+
+
+@pytest.mark.parametrize(("n", "used"), [(3, 3), (40, 2), (40, 40), (5, 5), (40, 1)])
+def test_halves_vary_as_fresh_draws_of_the_parts_that_hold_rows(n, used):
+    """The variance of a mean of `used` rows, s^2 / used."""
+    x, counts = np.zeros((n, 1)), (np.arange(n) < used).astype(float)
+    x[:used, 0] = np.random.default_rng(0).standard_normal(used)
+    signs = halves(20_000, n, 0, "any") - 1
+    variance = np.var(signs @ (unbiased(x, counts) - counts[:, None] * x.sum() / used) / used)
+    expected = x[:used].var(ddof=1) / used if used > 1 else 0
+    np.testing.assert_allclose(variance, expected, rtol=0.05)
 
 
 def test_a_sample_of_one_cell_has_an_estimate_without_interval():
