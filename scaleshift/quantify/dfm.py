@@ -197,9 +197,11 @@ class DFM(BaseEstimator):
         ------
         sklearn.exceptions.NotFittedError
         DataError
-            If a marker is missing, or rows are not finite (unless ``invalid="drop"``).
+            If a marker is missing, or rows are not finite (unless ``invalid="drop"``), or a parameter that was
+            set after the fit has no meaning.
         """
         check_is_fitted(self, "source_")
+        self._check()  # set_params may have been called since the fit
         matcher = self._matcher()
         if isinstance(X, SampleStates):
             return self._dataset(X.samples, X.answers(matcher))

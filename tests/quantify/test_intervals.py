@@ -192,6 +192,12 @@ def test_settings_without_meaning_are_refused(settings, message):
         fitted(**settings)
 
 
+@pytest.mark.parametrize("settings", [{"n_bootstrap": 1}, {"level": 95}, {"resample": "rows"}])
+def test_settings_without_meaning_are_refused_by_a_fitted_model_too(settings):
+    with pytest.raises(ss.DataError, match=next(iter(settings))):
+        fitted().set_params(**settings).predict(T)
+
+
 def test_a_state_that_no_worker_can_hold_is_refused_with_a_way_out():
     with pytest.raises(ss.DataError, match=r"2500 classes with 4000 features each .* n_bootstrap=0"):
         fitted(X[:2_500], np.arange(2_500), features=ss.FourierFeatures(4_000))
