@@ -60,7 +60,10 @@ class SampleStates:
         rows = [
             matcher({name: values[i] for name, values in states.items()}) for i in range(len(self.samples))
         ]
-        arrays = {name: np.stack([np.asarray(row[name], float) for row in rows]) for name in matcher.answer}
+        arrays = {
+            name: np.array([row[name] for row in rows], float).reshape(-1, *shape)
+            for name, shape in matcher.answer.items()
+        }
         return {"key": np.arange(len(rows)), **arrays}
 
     def save(self, path: Any) -> None:
