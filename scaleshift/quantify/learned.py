@@ -63,11 +63,11 @@ def _confounded(
 
 def draws_samples(resample: str | None, source: SourceState) -> bool:
     """Whether the intervals come from drawing source samples; else from drawing cells."""
-    n = source.part_counts.shape[1]
+    n = np.count_nonzero(source.part_counts.sum(axis=0))  # those without labelled rows say nothing
     if resample == "samples" and n < 2:
         raise DataError(
-            f"resample='samples' needs a source of several samples, this one has {max(n, 1)}: pass sample, "
-            "or resample='cells'"
+            f"resample='samples' needs a source of several samples with labels, this one has {max(n, 1)}: pass "
+            "sample, or resample='cells'"
         )
     return resample == "samples" or (resample is None and n >= ENOUGH_SAMPLES)
 
@@ -107,7 +107,8 @@ def matcher(
         test = shift_test(embedding.features(means), embedding.features(sums), counts, seed)
         if n_bootstrap:
             if draws_samples(resample, source):
-                sums, counts = source.part_sums[present], source.part_counts[present]
+                drawn = source.part_counts.any(axis=0)
+                sums, counts = source.part_sums[present][:, drawn], source.part_counts[present][:, drawn]
             replicates = source_replicates(embedding, sums, counts, n_bootstrap, seed)
     return Matcher(
         embedding,

@@ -108,8 +108,24 @@ def test_samples_are_drawn_where_there_are_five_and_cells_else():
     assert six.predict(T).attrs["resampled"] == "samples"
     assert fitted(sample=np.repeat(list("uvwx"), 750)).predict(T).attrs["resampled"] == "cells"
     assert fitted(sample=SAMPLES, resample="cells").predict(T).attrs["resampled"] == "cells"
-    with pytest.raises(ss.DataError, match="needs a source of several samples, this one has 1"):
+    with pytest.raises(ss.DataError, match="needs a source of several samples with labels, this one has 1"):
         fitted(resample="samples")
+
+
+def test_samples_without_labels_are_not_drawn():
+    """A study of which one sample is gated, given as a whole."""
+    gated = SAMPLES == "s0"
+    model = fitted(y=np.where(gated, Y, None), sample=SAMPLES)
+    result = model.predict(T)
+    assert result.attrs["resampled"] == "cells"
+    alone = fitted(X[gated], Y[gated]).predict(T)
+    np.testing.assert_allclose(np.diff(ends(result), axis=0), np.diff(ends(alone), axis=0), rtol=0.3)
+    with pytest.raises(ss.DataError, match="several samples with labels, this one has 1"):
+        model.set_params(resample="samples").predict(T)
+    five = fitted(y=np.where(gated, None, Y), sample=SAMPLES).predict(T)
+    rest = fitted(X[~gated], Y[~gated], SAMPLES[~gated]).predict(T)
+    assert five.attrs["resampled"] == rest.attrs["resampled"] == "samples"
+    np.testing.assert_allclose(np.diff(ends(five), axis=0), np.diff(ends(rest), axis=0), rtol=0.5)
 
 
 def test_samples_that_differ_make_wider_intervals_than_their_cells():
