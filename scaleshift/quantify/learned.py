@@ -61,6 +61,18 @@ def _confounded(
     return [[names[i] for i in found] for found in geometry.confounded(gram, counts, self_product)]
 
 
+def traded(sets: list[list[Any]], soft: bool) -> list[list[Any]]:
+    """Those of the confounded sets that trade shares: hard matching has no unknown share.
+
+    Examples
+    --------
+    >>> traded([["a", "b", "unknown"], ["c", "unknown"]], soft=False)
+    [['a', 'b']]
+    """
+    sets = sets if soft else [[name for name in found if name != UNKNOWN] for found in sets]
+    return [found for found in sets if len(found) > 1]
+
+
 def draws_samples(resample: str | None, source: SourceState) -> bool:
     """Whether the intervals come from drawing source samples; else from drawing cells."""
     n = np.count_nonzero(source.part_counts.sum(axis=0))  # those without labelled rows say nothing
@@ -100,7 +112,7 @@ def matcher(
     """What answers for the samples, of the classes that have rows."""
     present = source.class_counts > 0
     means = source.means[present]
-    labels = source.labels[present].tolist()
+    names = [*source.labels[present].tolist(), UNKNOWN]
     replicates = test = None
     if isinstance(embedding, ExplicitEmbedding):
         sums, counts = source.sums[present], source.counts[present]
@@ -115,7 +127,7 @@ def matcher(
         soft,
         means,
         embedding.gram(means),
-        np.array([[label in found for label in labels] for found in sets]).reshape(len(sets), len(labels)),
+        np.array([[name in found for name in names] for found in sets]).reshape(len(sets), len(names)),
         level,
         seed,
         replicates,

@@ -48,7 +48,7 @@ class Matcher:
     soft: bool
     means: np.ndarray  # (n_labels, width)
     gram: np.ndarray  # (n_labels, n_labels)
-    sets: np.ndarray  # (n_sets, n_labels) bool: classes whose sum is asked for too
+    sets: np.ndarray  # (n_sets, n_labels + 1) bool: whose sum is asked for too, the unknown share last
     level: float
     seed: int
     replicates: SourceReplicates | None
@@ -86,7 +86,8 @@ class Matcher:
     def _shares(self, alpha: np.ndarray) -> np.ndarray:
         """Proportions, unknown share and sums of the sets: (..., n_labels) -> (..., n_shares)."""
         unknown = np.clip(1 - alpha.sum(axis=-1, keepdims=True), 0, 1)
-        return np.concatenate([alpha, unknown, alpha @ self.sets.T], axis=-1)
+        shares = np.concatenate([alpha, unknown], axis=-1)
+        return np.concatenate([shares, shares @ self.sets.T], axis=-1)
 
     def _interval(
         self, share: np.ndarray, sums: np.ndarray, counts: np.ndarray, products: np.ndarray

@@ -84,7 +84,11 @@ def shift_test(means: np.ndarray, sums: np.ndarray, counts: np.ndarray, seed: in
     seed : int
     """
     n_rows = counts.sum(axis=1)[:, None, None]
-    noise = None if counts.shape[1] == 1 else (unbiased(sums, counts) - counts[:, :, None] * means[:, None]) / n_rows
+    noise = (
+        None
+        if counts.shape[1] == 1
+        else (unbiased(sums, counts) - counts[:, :, None] * means[:, None]) / n_rows
+    )
     return ShiftTest(means, means @ means.T, _span(means[1:] - means[0]), noise, seed)
 
 

@@ -186,6 +186,12 @@ def test_a_class_like_nothing_is_confounded_with_the_unknown():
     model = ss.DFM("landmarks", random_state=0, bandwidth=2.0)
     model.fit(np.vstack([X, scattered]), np.append(Y, ["d"] * 300))
     assert model.confounded_ == [["d", "unknown"]]
+    target = np.vstack([T, np.random.default_rng(1).uniform(-1e4, 1e4, (1_000, 3))])
+    result = model.predict(target)
+    both = float(result["unknown"][0] + result["proportion"].sel(label="d")[0])
+    assert 0.15 < both < 0.25
+    assert f"not identifiable: d + unknown = {100 * both:.1f} % (" in result["flag"].item()
+    assert "not identifiable" not in model.set_params(soft=False).predict(target)["flag"].item()
     assert ss.DFM(soft=False, random_state=0, bandwidth=2.0).fit(X, Y).confounded_ == []
 
 
