@@ -197,8 +197,8 @@ class DFM(BaseEstimator):
         ------
         sklearn.exceptions.NotFittedError
         DataError
-            If a marker is missing, rows are not finite (unless ``invalid="drop"``), or a parameter that was set
-            after the fit has no meaning.
+            If a marker is missing, rows are not finite (unless ``invalid="drop"``), or a parameter has no
+            meaning.
         """
         check_is_fitted(self, "source_")
         self._check()  # set_params may have been called since the fit

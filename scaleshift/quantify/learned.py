@@ -78,8 +78,8 @@ def draws_samples(resample: str | None, source: SourceState) -> bool:
     n = np.count_nonzero(source.part_counts.sum(axis=0))  # those without labelled rows say nothing
     if resample == "samples" and n < 2:
         raise DataError(
-            f"resample='samples' needs a source of several samples with labels, this one has {max(n, 1)}: pass "
-            "sample, or resample='cells'"
+            "resample='samples' needs a source of several samples with labels, this one has "
+            f"{max(n, 1)}: pass sample, or resample='cells'"
         )
     return resample == "samples" or (resample is None and n >= ENOUGH_SAMPLES)
 

@@ -217,3 +217,6 @@ def test_settings_without_meaning_are_refused_by_a_fitted_model_too(settings):
 def test_a_state_that_no_worker_can_hold_is_refused_with_a_way_out():
     with pytest.raises(ss.DataError, match=r"2500 classes with 4000 features each .* n_bootstrap=0"):
         fitted(X[:2_500], np.arange(2_500), features=ss.FourierFeatures(4_000))
+    model = fitted()
+    with pytest.raises(ss.DataError, match=r"7000 samples in one block .* fewer samples at a time, or fit"):
+        model.predict(np.resize(T, (7_000, 3)), sample=np.arange(7_000))
