@@ -197,9 +197,11 @@ class DFM(BaseEstimator):
         ------
         sklearn.exceptions.NotFittedError
         DataError
-            If a marker is missing, or rows are not finite (unless ``invalid="drop"``).
+            If a marker is missing, rows are not finite (unless ``invalid="drop"``), or a parameter has no
+            meaning.
         """
         check_is_fitted(self, "source_")
+        self._check()  # set_params may have been called since the fit
         matcher = self._matcher()
         if isinstance(X, SampleStates):
             return self._dataset(X.samples, X.answers(matcher))
@@ -337,7 +339,7 @@ class DFM(BaseEstimator):
                 self.source_,
                 self.embedding_,
                 soft=self.soft,
-                sets=self.confounded_,
+                sets=learned.traded(self.confounded_, self.soft),
                 n_bootstrap=self.n_bootstrap if self.source_.counts.shape[1] > 1 else 0,
                 level=self.level,
                 resample=self.resample,
@@ -377,10 +379,8 @@ class DFM(BaseEstimator):
         usual = Baseline(self.unknown_baseline_, self.misfit_baseline_)
         always = remarks.source_reasons(self.labels_, self.class_counts_)
         own = remarks.sample_reasons(answers, unknown, usual)
-        return [
-            flag([*mine, *summed, *always])
-            for mine, summed in zip(own, remarks.set_reasons(self.confounded_, sets), strict=True)
-        ]
+        sums = remarks.set_reasons(learned.traded(self.confounded_, self.soft), sets)
+        return [flag([*mine, *summed, *always]) for mine, summed in zip(own, sums, strict=True)]
 
     def _result_attributes(self) -> dict[str, Any]:
         return {

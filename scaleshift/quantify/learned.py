@@ -61,13 +61,25 @@ def _confounded(
     return [[names[i] for i in found] for found in geometry.confounded(gram, counts, self_product)]
 
 
+def traded(sets: list[list[Any]], soft: bool) -> list[list[Any]]:
+    """Those of the confounded sets that trade shares: hard matching has no unknown share.
+
+    Examples
+    --------
+    >>> traded([["a", "b", "unknown"], ["c", "unknown"]], soft=False)
+    [['a', 'b']]
+    """
+    sets = sets if soft else [[name for name in found if name != UNKNOWN] for found in sets]
+    return [found for found in sets if len(found) > 1]
+
+
 def draws_samples(resample: str | None, source: SourceState) -> bool:
     """Whether the intervals come from drawing source samples; else from drawing cells."""
     n = source.part_counts.shape[1]
     if resample == "samples" and n < 2:
         raise DataError(
-            f"resample='samples' needs a source of several samples, this one has {max(n, 1)}: pass sample, "
-            "or resample='cells'"
+            "resample='samples' needs a source of several samples with labels, this one has "
+            f"{max(n, 1)}: pass sample, or resample='cells'"
         )
     return resample == "samples" or (resample is None and n >= ENOUGH_SAMPLES)
 

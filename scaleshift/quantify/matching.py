@@ -48,7 +48,7 @@ class Matcher:
     soft: bool
     means: np.ndarray  # (n_labels, width)
     gram: np.ndarray  # (n_labels, n_labels)
-    sets: np.ndarray  # (n_sets, n_labels + 1) bool: classes, and the unknown, whose sum is asked for too
+    sets: np.ndarray  # (n_sets, n_labels + 1) bool: whose sum is asked for too, the unknown share last
     level: float
     seed: int
     replicates: SourceReplicates | None

@@ -48,3 +48,33 @@ def halves(n: int, n_folds: int, seed: int, stream: str) -> np.ndarray:
     drawn = rng.permuted(weights, axis=1)
     drawn.flags.writeable = False  # it is shared by all who ask
     return drawn
+
+
+def deviations(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """By how much each fold moves the mean of its group, to first order.
+
+    Weighted by a random half less one they add up to how the mean of a fresh draw deviates. Where few of the
+    folds hold rows, these vary too little by themselves and are enlarged.
+
+    Parameters
+    ----------
+    sums : numpy.ndarray, shape (..., n_folds, width)
+    counts : numpy.ndarray, shape (..., n_folds)
+        Rows of each fold; one at least in a group.
+
+    Returns
+    -------
+    numpy.ndarray, shape (..., n_folds, width)
+        0 for a group of which one fold holds all rows: it tells of no noise.
+
+    Examples
+    --------
+    >>> deviations(np.array([[1.0], [3.0]]), np.array([1, 1])).ravel().tolist()
+    [-0.5, 0.5]
+    """
+    n_rows = counts.sum(axis=-1)[..., None, None]
+    moved = (sums - counts[..., None] * (sums.sum(axis=-2, keepdims=True) / n_rows)) / n_rows
+    used, n_folds = np.count_nonzero(counts, axis=-1), counts.shape[-1]
+    # The variance of a mean of k used folds is sum d^2 k / (k - 1); halves of n give sum d^2 n / (n - 1).
+    larger = np.where(used > 1, used * (n_folds - 1) / (np.maximum(used - 1, 1) * n_folds), 1)
+    return moved * np.sqrt(larger)[..., None, None]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.quantify.resampling import halves
+from scaleshift.quantify.resampling import deviations, halves
 from scaleshift.solve.simplex import simplex_least_squares
 
 N_NULL = 9_999
@@ -47,8 +47,8 @@ class ShiftTest:
         residual = target - alpha @ self.means
         squared = residual @ residual
         p_value = np.nan
-        if self.noise is not None and np.count_nonzero(counts) > 1:  # one fold tells of no noise
-            own = (sums - counts[:, None] * target) / counts.sum()
+        if self.noise is not None and np.count_nonzero(counts) > 1:  # one cell has no noise
+            own = deviations(sums, counts)
             null = self._null(own, np.einsum("i,ijw->jw", alpha, self.noise, optimize=True))
             p_value = (1 + np.count_nonzero(null >= squared)) / (1 + N_NULL)
         return {
@@ -59,9 +59,9 @@ class ShiftTest:
 
     def _null(self, own: np.ndarray, source: np.ndarray) -> np.ndarray:
         """Squared norms of the projected noise, (N_NULL,)."""
-        deviations = np.concatenate([own, -source])  # (n_folds + n_folds of the source, n_features)
-        deviations = deviations - (deviations @ self.basis) @ self.basis.T
-        gram = (deviations @ deviations.T).astype(np.float32)
+        noise = np.concatenate([own, -source])  # (n_folds + n_folds of the source, n_features)
+        noise = noise - (noise @ self.basis) @ self.basis.T
+        gram = (noise @ noise.T).astype(np.float32)
         signs = np.concatenate(
             [_signs(len(own), self.seed, "target"), _signs(len(source), self.seed, "source")], 1
         )
@@ -83,8 +83,7 @@ def shift_test(means: np.ndarray, sums: np.ndarray, counts: np.ndarray, seed: in
     counts : numpy.ndarray, shape (n_labels, n_folds)
     seed : int
     """
-    n_rows = counts.sum(axis=1)[:, None, None]
-    noise = None if counts.shape[1] == 1 else (sums - counts[:, :, None] * means[:, None]) / n_rows
+    noise = None if counts.shape[1] == 1 else deviations(sums, counts)
     return ShiftTest(means, means @ means.T, _span(means[1:] - means[0]), noise, seed)
 
 

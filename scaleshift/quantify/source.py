@@ -162,12 +162,12 @@ class StateSizeError(DataError):
     """A state is larger than a worker should hold."""
 
 
-def check_size(n_bytes: int, what: str, embedding: Embedding) -> None:
-    """Raise a StateSizeError for a state that no worker should hold."""
+def check_size(n_bytes: int, what: str, embedding: Embedding, fewer: str = "") -> None:
+    """Raise a StateSizeError for a state that no worker should hold; `fewer` is another way out."""
     if n_bytes > MAX_BYTES:
         raise StateSizeError(
             f"{what} with {embedding.width} features each make a state of {n_bytes / 2**30:.1f} GB in every "
-            "task: take fewer features, or n_bootstrap=0, which makes no folds"
+            f"task: take fewer features,{fewer} or fit with n_bootstrap=0, which makes no folds"
         )
 
 

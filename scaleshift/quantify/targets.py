@@ -17,6 +17,8 @@ from scaleshift.quantify.features import Embedding
 from scaleshift.quantify.matching import Matcher
 from scaleshift.quantify.source import check_size
 
+FEWER = " fewer samples at a time,"
+
 
 @dataclass(frozen=True)
 class SampleStates:
@@ -60,7 +62,10 @@ class SampleStates:
         rows = [
             matcher({name: values[i] for name, values in states.items()}) for i in range(len(self.samples))
         ]
-        arrays = {name: np.stack([np.asarray(row[name], float) for row in rows]) for name in matcher.answer}
+        arrays = {
+            name: np.array([row[name] for row in rows], float).reshape(-1, *shape)
+            for name, shape in matcher.answer.items()
+        }
         return {"key": np.arange(len(rows)), **arrays}
 
     def save(self, path: Any) -> None:
@@ -88,7 +93,7 @@ def embed_samples(rows: Rows, embedding: Embedding, n_folds: int, seed: int) -> 
     """State of every sample of the column "sample": one pass."""
     names = rows.categories("sample")
     layout, parameters = _pass(rows, embedding, n_folds, seed, np.array([], np.int64))
-    check_size(8 * len(names) * n_folds * embedding.width, f"{len(names)} samples", embedding)
+    check_size(8 * len(names) * n_folds * embedding.width, f"{len(names)} samples", embedding, FEWER)
     found = passes.total(sample_sums, rows.only("sample"), layout, keyed="sample", **parameters)
     dense = {name: np.zeros((len(names), *shape)) for name, shape in layout.items() if name != "n_foreign"}
     for name, values in dense.items():
@@ -155,7 +160,7 @@ def sample_sums(
 ) -> dict[str, np.ndarray]:
     """Kernel of the pass: sums by (sample, fold), and what the flags need."""
     sample, n = block.columns["sample"], len(keys)
-    check_size(8 * n * n_folds * embedding.width, f"{n} samples in one block", embedding)
+    check_size(8 * n * n_folds * embedding.width, f"{n} samples in one block", embedding, FEWER)
     group = sample.astype(np.int64) * n_folds
     if folds is not None:
         group += folds(block.start, keys[sample])

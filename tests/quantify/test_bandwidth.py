@@ -1,4 +1,4 @@
-"""The automatic bandwidth is chosen by what tells classes apart, not by the noise of those that nothing does."""
+"""The automatic bandwidth is chosen by classes that can be told apart, not by the noise of the others."""
 
 import numpy as np
 import pytest

@@ -7,7 +7,7 @@ from synthetic import make
 from three_classes import draw
 
 import scaleshift as ss
-from scaleshift.quantify.resampling import halves
+from scaleshift.quantify.resampling import deviations, halves
 
 X, Y = draw(3_000, [0.3, 0.3, 0.4], seed=0)
 T, TY = draw(4_000, [0.7, 0.2, 0.1], seed=1)
@@ -108,7 +108,7 @@ def test_samples_are_drawn_where_there_are_five_and_cells_else():
     assert six.predict(T).attrs["resampled"] == "samples"
     assert fitted(sample=np.repeat(list("uvwx"), 750)).predict(T).attrs["resampled"] == "cells"
     assert fitted(sample=SAMPLES, resample="cells").predict(T).attrs["resampled"] == "cells"
-    with pytest.raises(ss.DataError, match="needs a source of several samples, this one has 1"):
+    with pytest.raises(ss.DataError, match="needs a source of several samples with labels, this one has 1"):
         fitted(resample="samples")
 
 
@@ -120,6 +120,22 @@ def test_samples_without_labelled_cells_are_no_source_samples():
     alone = fitted(X[SAMPLES == "s1"], Y[SAMPLES == "s1"], SAMPLES[SAMPLES == "s1"])
     assert one.source_samples_ == alone.source_samples_ == ["s1"]
     assert one.source_.part_counts.shape == alone.source_.part_counts.shape == (3, 0)
+
+
+def test_samples_without_labels_are_not_drawn():
+    """A study of which one sample is gated, given as a whole."""
+    gated = SAMPLES == "s0"
+    model = fitted(y=np.where(gated, Y, None), sample=SAMPLES)
+    result = model.predict(T)
+    assert result.attrs["resampled"] == "cells"
+    alone = fitted(X[gated], Y[gated]).predict(T)
+    np.testing.assert_allclose(np.diff(ends(result), axis=0), np.diff(ends(alone), axis=0), rtol=0.3)
+    with pytest.raises(ss.DataError, match="several samples with labels, this one has 1"):
+        model.set_params(resample="samples").predict(T)
+    five = fitted(y=np.where(gated, None, Y), sample=SAMPLES).predict(T)
+    rest = fitted(X[~gated], Y[~gated], SAMPLES[~gated]).predict(T)
+    assert five.attrs["resampled"] == rest.attrs["resampled"] == "samples"
+    np.testing.assert_allclose(np.diff(ends(five), axis=0), np.diff(ends(rest), axis=0), rtol=0.5)
 
 
 def test_samples_that_differ_make_wider_intervals_than_their_cells():
@@ -142,8 +158,9 @@ def test_more_samples_than_folds_are_put_together():
 
 
 def test_a_class_smaller_than_the_folds_is_never_drawn_away():
-    """Not even one of a single cell, which half of the replicates miss."""
-    x, y = np.vstack([X, [[20.0, 20, 20]]]), np.append(Y, ["d"])
+    x, y = np.vstack([X, [[20.0, 20, 20], [20.5, 20, 20], [20, 20.5, 20]]]), np.append(Y, ["d"] * 3)
+    model = fitted(x, y)
+    assert model.class_counts_.tolist()[-1] == 3
     target = np.vstack([T, np.full((400, 3), 20.0)])
     low, high = ends(fitted(x, y).predict(target))[:, 0, -1]
     assert 0.07 < low < 400 / 4_400 < high < 0.11
@@ -168,6 +185,28 @@ def test_means_of_random_halves_vary_as_means_of_new_draws(n_folds):
     np.testing.assert_allclose(weights.sum(axis=1), n_folds)
     found = np.mean((weights @ values / n_folds - values.mean()) ** 2)
     assert found == pytest.approx(values.var(ddof=1) / n_folds, rel=0.03)
+
+
+def test_few_source_cells_make_wide_intervals():
+    """Fewer in each class than folds; nothing but the source varies."""
+    found, half = [], []
+    for seed in range(40):
+        model = fitted(*draw(75, [0.3, 0.3, 0.4], seed=100 + seed), features=ss.FourierFeatures(100))
+        result = model.predict(T)
+        found.append(result["proportion"].values[0])
+        half.append(np.diff(ends(result)[:, 0], axis=0)[0] / 2 / 2.02)
+    ratio = np.mean(half, axis=0) / np.std(found, axis=0, ddof=1)
+    assert ((ratio > 0.6) & (ratio < 1.5)).all()
+
+
+@pytest.mark.parametrize(("n", "used"), [(3, 3), (40, 2), (40, 40), (5, 5), (40, 1)])
+def test_deviations_add_up_to_fresh_draws_of_the_folds_that_hold_rows(n, used):
+    """The variance of a mean of `used` rows, s^2 / used."""
+    x, counts = np.zeros((n, 1)), (np.arange(n) < used).astype(float)
+    x[:used, 0] = np.random.default_rng(0).standard_normal(used)
+    variance = np.var((halves(20_000, n, 0, "any") - 1) @ deviations(x, counts))
+    expected = x[:used].var(ddof=1) / used if used > 1 else 0
+    np.testing.assert_allclose(variance, expected, rtol=0.05)
 
 
 def test_a_sample_of_one_cell_has_an_estimate_without_interval():
@@ -198,6 +237,15 @@ def test_settings_without_meaning_are_refused(settings, message):
         fitted(**settings)
 
 
+@pytest.mark.parametrize("settings", [{"n_bootstrap": 1}, {"level": 95}, {"resample": "rows"}])
+def test_settings_without_meaning_are_refused_by_a_fitted_model_too(settings):
+    with pytest.raises(ss.DataError, match=next(iter(settings))):
+        fitted().set_params(**settings).predict(T)
+
+
 def test_a_state_that_no_worker_can_hold_is_refused_with_a_way_out():
     with pytest.raises(ss.DataError, match=r"2500 classes with 4000 features each .* n_bootstrap=0"):
         fitted(X[:2_500], np.arange(2_500), features=ss.FourierFeatures(4_000))
+    model = fitted()
+    with pytest.raises(ss.DataError, match=r"7000 samples in one block .* fewer samples at a time, or fit"):
+        model.predict(np.resize(T, (7_000, 3)), sample=np.arange(7_000))

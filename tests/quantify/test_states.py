@@ -131,6 +131,12 @@ def test_cells_of_a_later_day_are_added():
     assert found["n_cells"].values.tolist() == [1_500, 1_500, 1_000]
 
 
+def test_states_of_no_samples_have_no_rows():
+    model = fitted(slice(None))
+    none = model.embed(T[:0], sample=np.array([], str))
+    assert model.predict(none)["proportion"].shape == (0, 3)
+
+
 def test_states_of_another_map_are_refused():
     model, other = fitted(slice(None)), fitted(slice(None), bandwidth=3.0)
     with pytest.raises(ss.DataError, match="different feature maps or numbers of folds"):
