@@ -39,7 +39,7 @@ def main() -> None:
     scaleshift quantify STORE --source "..."     class proportions of unlabelled samples
     scaleshift doctor                            what is installed, what is missing
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage.
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done and an alarm rang.
     """
 
 

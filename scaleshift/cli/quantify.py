@@ -15,8 +15,10 @@ from rich.console import Console
 
 from scaleshift.cli import options
 from scaleshift.errors import DataError
+from scaleshift.quantify.flags import codes
 
 MIN_WIDTH = 60
+ALARM = 3  # exit code: done, and a threshold was passed
 METHODS = {
     f"{kind}-{features}": {"features": features, "soft": kind == "soft"}
     for features in ("fourier", "landmarks")
@@ -26,10 +28,45 @@ OF_THE_PREDICTION = ("n_bootstrap", "level", "invalid")
 OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "resample", "seed")  # a saved model has its own
 
 
+def _bandwidth(context: click.Context, parameter: click.Parameter, text: str) -> float | str:
+    """The word "auto" or a positive number; anything else is wrong usage."""
+    if text == "auto":
+        return text
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise click.BadParameter(f"{text!r}: expected 'auto' or a positive number")
+    return number
+
+
+def _replicates(context: click.Context, parameter: click.Parameter, n: int) -> int:
+    """0 or from 2; a single replicate has no spread."""
+    if n == 1:
+        raise click.BadParameter("1 replicate has no spread: expected 0, or 2 and more")
+    return n
+
+
+def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> str:
+    """Letters of flags; an unknown one would never ring."""
+    from scaleshift.quantify.flags import REASONS
+
+    unknown = set(letters) - set(REASONS)
+    if unknown:
+        known = ", ".join(f"{code} ({reason.phrase})" for code, reason in REASONS.items())
+        raise click.BadParameter(f"no flag has the letter {', '.join(sorted(unknown))}; there are {known}")
+    return letters
+
+
 @click.command()
 @click.argument("store", type=click.Path(path_type=Path))
 @click.option("--source", help='Samples to learn from: "sample in (S1, S2)".')
-@click.option("--model", type=click.Path(path_type=Path), help="A saved model, in place of --source.")
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    help="A saved model, in place of --source. Without --target it answers for all samples of STORE.",
+)
 @click.option("--save-model", type=click.Path(path_type=Path), help="Save what was learned there.")
 @click.option("--target", help='Samples to quantify: "sample == S3". All others where left out.')
 @click.option(
@@ -40,7 +77,11 @@ OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "resample", "seed")
     help="soft: some cells may belong to no class of the source.",
 )
 @click.option(
-    "--bandwidth", default="auto", show_default=True, help="Of the kernel, in the units of the markers."
+    "--bandwidth",
+    default="auto",
+    show_default=True,
+    callback=_bandwidth,
+    help="Of the kernel, in the units of the markers.",
 )
 @click.option(
     "--features",
@@ -51,15 +92,24 @@ OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "resample", "seed")
 @click.option(
     "--bootstrap",
     "n_bootstrap",
+    type=click.IntRange(0),
     default=200,
     show_default=True,
+    callback=_replicates,
     help="Replicates behind the intervals; 0: neither intervals nor a test of label shift.",
 )
-@click.option("--level", default=0.95, show_default=True, help="Of the intervals.")
+@click.option(
+    "--level",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="How often an interval should hold the proportion.",
+)
 @click.option(
     "--resample",
     type=click.Choice(["cells", "samples"]),
-    help="What replicates draw again of the source. Where left out: samples if it has 5, else cells.",
+    help="Whose differences the intervals take from the source: those of its cells, or of its samples. Where "
+    "left out: samples if it has 5 or more, else cells.",
 )
 @click.option(
     "--invalid",
@@ -69,6 +119,13 @@ OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "resample", "seed")
     help="What to do with cells that hold NaN or infinite values.",
 )
 @click.option("--seed", default=0, show_default=True, help="Of the features and the intervals.")
+@click.option(
+    "--alarm",
+    default="",
+    metavar="LETTERS",
+    callback=_alarm,
+    help="Exit with code 3 if a sample has one of these flags, such as SU (label shift rejected, unknown).",
+)
 @options.all_of(options.output, options.as_json, options.quiet, options.scheduler)
 @click.pass_context
 def quantify(
@@ -78,6 +135,7 @@ def quantify(
     model: Path | None,
     save_model: Path | None,
     target: str | None,
+    alarm: str,
     output: Path | None,
     as_json: bool,
     quiet: bool,
@@ -103,6 +161,8 @@ def quantify(
         else:
             result = run(store, str(source), target, save_model=save_model, **_of_estimator(**settings))
     deliver(result, output, as_json, quiet)
+    if set(alarm) & {code for flag in result["flag"].values for code in codes(flag)}:
+        context.exit(ALARM)
 
 
 def _one_way_to_learn(context: click.Context, source: str | None, model: Path | None) -> None:
@@ -125,9 +185,7 @@ def _given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
     return {name: context.params[name] for name in names if context.get_parameter_source(name) is not default}
 
 
-def _of_estimator(
-    method: str, bandwidth: str, n_features: int | None, seed: int, **others: Any
-) -> dict[str, Any]:
+def _of_estimator(method: str, n_features: int | None, seed: int, **others: Any) -> dict[str, Any]:
     """Options as parameters of the estimator."""
     from scaleshift.quantify.features import FourierFeatures, LandmarkFeatures
 
@@ -135,13 +193,7 @@ def _of_estimator(
     if n_features is not None:
         features = FourierFeatures(n_features) if features == "fourier" else LandmarkFeatures(n_features)
     soft = METHODS[method]["soft"]
-    return {
-        "features": features,
-        "soft": soft,
-        "bandwidth": _number(bandwidth),
-        "random_state": seed,
-        **others,
-    }
+    return {"features": features, "soft": soft, "random_state": seed, **others}
 
 
 def run(
@@ -229,17 +281,12 @@ def to_json(result: xr.Dataset) -> dict[str, Any]:
             {"label": label, **{name: _plain(columns[name][i][j]) for name in by_label}}
             for j, label in enumerate(labels)
         ]
-        samples.append({"sample": sample, **rest, "labels": shares})
+        samples.append({"sample": sample, **rest, "flag_codes": codes(rest["flag"]), "labels": shares})
     attributes = {str(k): _plain(v) for k, v in {**result.attrs, **scalars}.items()}
+    for name in ("parameters", "source_samples"):  # a dataset's attributes are text
+        attributes[name] = json.loads(attributes[name])
     return {"schema": "scaleshift.quantify/1", "attributes": attributes, "samples": samples}
 
 
 def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text

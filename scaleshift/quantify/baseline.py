@@ -16,6 +16,7 @@ from scaleshift.solve.simplex import simplex_least_squares
 
 DEFAULT = 0.05  # of both, where the source is one sample
 QUANTILE = 0.95
+LEAST = 0.01  # of both: where source samples agree to the noise of their cells
 FEW_CELLS = 50  # a smaller sample says nothing
 
 
@@ -29,8 +30,8 @@ class Baseline(NamedTuple):
 def baseline(source: SourceState, embedding: Embedding) -> Baseline:
     """The 95 % quantiles of unknown share and misfit, each source sample left out in turn.
 
-    Of a left-out sample the labelled cells count whose class the other samples have too. .05 where there are
-    no two samples, and for the exact kernel, which keeps no embedding by sample.
+    Of a left-out sample the labelled cells count whose class the other samples have too. .01 at least; .05
+    where there are no two samples, and for the exact kernel, which keeps no embedding by sample.
     """
     found = []
     if isinstance(embedding, ExplicitEmbedding):
@@ -39,7 +40,7 @@ def baseline(source: SourceState, embedding: Embedding) -> Baseline:
     found = [values for values in found if np.isfinite(values).all()]
     if not found:
         return Baseline(DEFAULT, DEFAULT)
-    unknown, misfit = np.quantile(np.array(found), QUANTILE, axis=0)
+    unknown, misfit = np.maximum(np.quantile(np.array(found), QUANTILE, axis=0), LEAST)
     return Baseline(float(unknown), float(misfit))
 
 

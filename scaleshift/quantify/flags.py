@@ -22,19 +22,21 @@ REASONS = {
     reason.code: reason
     for reason in (
         Reason("E", "no cells", "the sample is empty: nothing was estimated"),
-        Reason("F", "few cells", "under 50 cells: look at the intervals before the shares"),
+        Reason("F", "few cells", "under 50 cells: the intervals say more than the shares"),
         Reason("X", "cells left out", "cells with NaN or infinite values were left out"),
         Reason(
             "A", "not in the source", "the class has no cells to learn from: label some, or drop the class"
         ),
         Reason("C", "few source cells", "under 50 cells to learn the class from: label more"),
-        Reason("I", "not identifiable", "these classes cannot be told apart: use their sum, or merge them"),
+        Reason("I", "not identifiable", "these classes look alike: use their sum, or merge them"),
         Reason(
             "S",
             "label shift rejected",
-            "unknown population or shifted sample: the mixture of the source's classes does not fit",
+            "no mixture of the source's classes looks like the sample: its intervals do not hold",
         ),
-        Reason("U", "unknown above baseline", "more unknown cells than known samples show by themselves"),
+        Reason(
+            "U", "unknown above baseline", "more cells unlike every class than samples of known classes show"
+        ),
     )
 }
 JOINT = "; "

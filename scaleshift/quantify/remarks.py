@@ -12,6 +12,7 @@ from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.flags import reason
 
 FEW = 50  # cells
+WHY = "unknown population or shifted sample"
 FALSE_DISCOVERIES = 0.01  # Benjamini-Hochberg over the samples of one result
 
 
@@ -54,7 +55,7 @@ def sample_reasons(
                 reason("E") if not n else "",
                 reason("F", f"{n:.0f}") if 0 < n < FEW else "",
                 reason("X", f"{lost:.0f}") if lost else "",
-                reason("S", f"misfit {per_cent(misfit)}, usual up to {per_cent(usual.misfit)}")
+                reason("S", f"{WHY} (misfit {per_cent(misfit)}, usual up to {per_cent(usual.misfit)})")
                 if rejected[i] and misfit > usual.misfit
                 else "",
                 reason("U", f"{interval(share, low, high)}, usual up to {per_cent(usual.unknown)}")
@@ -78,7 +79,7 @@ def set_reasons(sets: Sequence[Sequence[Any]], shares: np.ndarray) -> list[list[
 
 def _set_reason(names: Sequence[Any], share: float, low: float, high: float) -> str:
     names = [str(name) for name in names]
-    return reason("I", f"{' + '.join(names)} = {interval(share, low, high)}, not how it is divided")
+    return reason("I", f"{' + '.join(names)} = {interval(share, low, high)}, how it is divided is not known")
 
 
 def interval(share: float, low: float, high: float) -> str:

@@ -35,6 +35,7 @@ BY_SAMPLE = (
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 HEADING_WIDTH = 10  # characters of a label above its column of shares
 CAPTION = "per cent of all cells; - : not computed"
+INTERVALS = "±: half the length of the interval; its ends are in the CSV"
 
 
 def table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.DataFrame:
@@ -115,9 +116,9 @@ def text(result: xr.Dataset, *, width: int | None = None) -> Group:
     ['sample', 'B', 'T', 'unknown', 'flag']
     """
     require(result, *BY_LABEL, *BY_SAMPLE)
-    columns = _wide(result)
-    if not _fits(columns, Console().width if width is None else width):
-        columns = _long(result)
+    width = Console().width if width is None else width
+    layouts = (_wide(result, intervals=True), _wide(result), _long(result))
+    columns = next((columns for columns in layouts if _fits(columns, width)), layouts[-1])
     shown = Table()
     for column in columns:
         justify: JustifyMethod = "left" if column.is_text else "right"
@@ -125,7 +126,8 @@ def text(result: xr.Dataset, *, width: int | None = None) -> Group:
     for row in zip(*(column.cells for column in columns), strict=True):
         shown.add_row(*map(Text, row))
     names, flags = ([printable(value) for value in result[name].values] for name in ("sample", "flag"))
-    captions = [Text(caption, "italic") for caption in (CAPTION, *_usual(result))]
+    with_intervals = [INTERVALS] if any("±" in cell for cell in columns[-2].cells) else []
+    captions = [Text(caption, "italic") for caption in (CAPTION, *with_intervals, *_usual(result))]
     return Group(shown, *captions, legend(names, flags))
 
 
@@ -178,16 +180,16 @@ class _Column(NamedTuple):
     wraps: bool = False
 
 
-def _wide(result: xr.Dataset) -> list[_Column]:
-    """Columns of the terminal table with one row a sample."""
-    shares = result["proportion"].transpose("sample", "label").values
+def _wide(result: xr.Dataset, intervals: bool = False) -> list[_Column]:
+    """Columns of the terminal table with one row a sample; with `intervals` half of each one's length."""
+    of_label = [result.isel(label=i) for i in range(result.sizes["label"])]
     return [
         _Column("sample", [printable(name) for name in result["sample"].values], is_text=True),
         *(
-            _Column(_heading(printable(label)), _per_cent(column))
-            for label, column in zip(result["label"].values, shares.T, strict=True)
+            _Column(_heading(printable(one["label"].item())), _shares(one, "proportion", intervals))
+            for one in of_label
         ),
-        _Column("unknown", _per_cent(result["unknown"].values)),
+        _Column("unknown", _shares(result, "unknown", intervals)),
         _Column("flag", [letters(flag) for flag in result["flag"].values], is_text=True),
     ]
 
@@ -223,6 +225,17 @@ def _heading(label: str) -> str:
 
 def _per_cent(shares: np.ndarray | pd.Series) -> list[str]:
     return ["-" if np.isnan(share) else f"{100 * float(share):z.1f}" for share in shares]
+
+
+def _shares(result: xr.Dataset, name: str, intervals: bool) -> list[str]:
+    """Shares by sample, with half of each interval's length where there are intervals."""
+    half = (result[f"{name}_high"] - result[f"{name}_low"]).values / 2
+    shares = _per_cent(result[name].values)
+    if not intervals or np.isnan(half).all():
+        return shares
+    lengths = ["" if np.isnan(h) else f"±{100 * h:.1f}" for h in half]
+    width = max(map(len, lengths))
+    return [f"{share} {length:>{width}}" for share, length in zip(shares, lengths, strict=True)]
 
 
 def _fits(columns: list[_Column], width: int) -> bool:

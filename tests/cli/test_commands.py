@@ -116,6 +116,15 @@ def test_a_model_quantifies_all_samples_where_none_are_chosen(study, tmp_path):
     assert found["samples"][0]["p_value"] is None  # saved without folds
 
 
+def test_an_alarm_is_exit_code_3(study):
+    arguments = ["quantify", study, "--source", "sample == S2", "--target", "sample == S3", "--json"]
+    found = json.loads(run(*arguments, "--alarm", "AX", code=3).stdout)
+    assert found["samples"][0]["flag_codes"] == ["A"]
+    assert found["attributes"]["source_samples"] == ["S2"]
+    assert found["attributes"]["parameters"]["soft"] is True
+    run(*arguments, "--alarm", "EX", code=0)
+
+
 def test_intervals_are_in_the_json_and_the_table(study, tmp_path):
     arguments = ["--source", "sample == S2", "--target", "sample == S10", "--output", tmp_path]
     run("quantify", study, *arguments)
@@ -138,14 +147,20 @@ def test_hard_matching_has_no_unknown_share(study):
         (["--source", "sample = S2"], "sample = S2", 2),
         (["--source", "sample != S99"], "no sample has sample 'S99'", 2),
         (["--source", "sample in (S2, S3, S10)"], "none is left to quantify", 2),
-        (["--source", "sample == S2", "--bandwidth", "wide"], "expected 'auto' or a positive number", 1),
+        (["--source", "sample == S2", "--bandwidth", "wide"], "expected 'auto' or a positive number", 2),
         (["--source", "sample == S2", "--method", "magic"], "magic", 2),
         ([], "pass --source, the samples to learn from, or --model", 2),
         (["--model", "m", "--source", "sample == S2"], "--source does not go with --model", 2),
         (["--model", "m", "--bandwidth", "2"], "--bandwidth does not go with --model", 2),
         (["--model", "m", "--save-model", "n"], "--save-model does not go with --model", 2),
         (["--model", "no-such-model"], "no-such-model", 1),
-        (["--source", "sample == S2", "--bootstrap", "1"], "n_bootstrap=1: expected 0, or", 1),
+        (["--source", "sample == S2", "--bootstrap", "1"], "1 replicate has no spread: expected 0, or 2", 2),
+        (["--source", "sample == S2", "--level", "95"], "95.0 is not in the range 0<x<1", 2),
+        (
+            ["--source", "sample == S2", "--alarm", "SZ"],
+            "no flag has the letter Z; there are E (no cells)",
+            2,
+        ),
         (["--source", "sample == S2", "--resample", "samples"], "needs a source of several samples", 1),
     ],
 )

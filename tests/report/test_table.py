@@ -163,12 +163,30 @@ def test_labels_are_columns_where_they_fit(result):
         "unknown",
         "flag",
     ]
-    rows = [[cell.strip() for cell in line.strip("│").split("│")] for line in lines[3:6]]
-    assert rows == [
+    assert "±: half the length of the interval" in printed(result, 80)
+    assert cells_of(result, 80) == [
+        ["S1", "25.0 ±5.0", "50.0 ±5.0", "25.0 ±1.0", ""],
+        ["S2", "-", "-", "-", "E"],
+        ["S3", "10.0 ±5.0", "40.0 ±5.0", "50.0 ±1.0", "?"],
+    ]
+
+
+def cells_of(result, width):
+    lines = printed(result, width).splitlines()[3:6]
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines]
+
+
+def test_intervals_are_left_out_where_there_is_no_room_or_none(result):
+    shares = [
         ["S1", "25.0", "50.0", "25.0", ""],
         ["S2", "-", "-", "-", "E"],
         ["S3", "10.0", "40.0", "50.0", "?"],
     ]
+    assert cells_of(result, 50) == shares
+    nothing = {name: result[name] * np.nan for name in result if str(name).endswith(("_low", "_high"))}
+    assert cells_of(result.assign(nothing), 80) == shares
+    for without in (printed(result, 50), printed(result.assign(nothing), 80)):
+        assert "±" not in without
 
 
 def test_labels_are_rows_where_columns_do_not_fit(make_result):
@@ -181,7 +199,7 @@ def test_labels_are_rows_where_columns_do_not_fit(make_result):
     assert rows[1][0] == rows[1][4] == ""
     assert rows[30][0] == "S2"
     assert rows[30][5] == "F"
-    assert len(printed(result, 600).splitlines()) == 6 + 2 + 3  # table, captions, legend
+    assert len(printed(result, 600).splitlines()) == 6 + 3 + 3  # table, captions, legend
 
 
 def test_the_terminal_decides_the_width_unless_it_is_given(result, monkeypatch):
@@ -203,7 +221,7 @@ def test_no_number_is_cut_at_any_width(make_result, width):
     assert max(map(len, shown.splitlines())) <= width
     assert "…" not in shown
     assert all(number in shown for number in ("12.3", "23.4", "34.6", "0.0", "29.6"))
-    assert "interval" not in shown or "7.3 to 17.3" in shown
+    assert "interval" not in shown or "7.3 to 17.3" in shown or "12.3 ±5.0" in shown
 
 
 def test_a_long_heading_breaks_between_words(make_result):
@@ -243,8 +261,8 @@ def test_flags_are_letters_in_the_table_and_words_below(make_result):
     assert "│ S U  │" in printed(result, 60)
     assert legend_of(result, 100) == [
         "S02 S label shift rejected: p < 0.005; U unknown above baseline: 10.7 %",
-        "S unknown population or shifted sample: the mixture of the source's classes does not fit",
-        "U more unknown cells than known samples show by themselves",
+        "S no mixture of the source's classes looks like the sample: its intervals do not hold",
+        "U more cells unlike every class than samples of known classes show",
     ]
 
 
