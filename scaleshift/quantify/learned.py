@@ -33,6 +33,7 @@ def attributes(source: SourceState, embedding: Embedding, soft: bool) -> dict[st
     n = counts[present][several]
     clean = geometry.debiased(found[np.ix_(several, several)], n, embedding.self_product)
     usual = baseline(source, embedding)
+    names = source.labels[present][several].tolist()
     unknown = unknown_name(source.labels) if soft else None
     return {
         "labels_": source.labels,
@@ -44,19 +45,16 @@ def attributes(source: SourceState, embedding: Embedding, soft: bool) -> dict[st
         "lambda_min_": geometry.lambda_min(clean),
         "delta_min_plain_": geometry.delta_min(found),
         "lambda_min_plain_": geometry.lambda_min(found),
-        "confounded_": _confounded(
-            clean, n, source.labels[present][several], embedding.self_product, unknown
-        ),
+        "confounded_": _confounded(clean, n, names, embedding.self_product, unknown),
         "unknown_baseline_": usual.unknown,
         "misfit_baseline_": usual.misfit,
     }
 
 
 def _confounded(
-    gram: np.ndarray, counts: np.ndarray, labels: np.ndarray, self_product: float, unknown: str | None
+    gram: np.ndarray, counts: np.ndarray, names: list[Any], self_product: float, unknown: str | None
 ) -> list[list[Any]]:
-    """Names of the classes of each set that cannot be told apart, the unknown (where it has a name) among them."""
-    names = labels.tolist()
+    """Names of the classes of each set that cannot be told apart; `unknown` is the zero vector."""
     if unknown is not None:
         gram, counts, names = np.pad(gram, (0, 1)), np.append(counts, np.inf), [*names, unknown]
     if len(gram) < 2:
@@ -86,7 +84,7 @@ def traded(sets: list[list[Any]], labels: np.ndarray, soft: bool) -> list[list[A
 
 def draws_samples(resample: str | None, source: SourceState) -> bool:
     """Whether the intervals come from drawing source samples; else from drawing cells."""
-    n = np.count_nonzero(source.part_counts.sum(axis=0))  # those without labelled rows say nothing
+    n = int(np.count_nonzero(source.part_counts.sum(axis=0)))  # those without labelled rows say nothing
     if resample == "samples" and n < 2:
         raise DataError(
             "resample='samples' needs a source of several samples with labels, this one has "
