@@ -106,8 +106,9 @@ def divide(rows: Rows, name: str, n_folds: int, seed: int, stream: str) -> Folds
     )
 
 
-@functools.lru_cache(maxsize=512)
+@functools.lru_cache(maxsize=4_096)  # 40 MB at most: samples that lie in every block are asked for again
 def _parts(seed: int, stream: str, category: int, n_rows: int, n_folds: int) -> np.ndarray:
     """Fold by rank in the category: a permutation of parts that are as equal as they can be."""
     sequence = np.random.SeedSequence([seed, zlib.crc32(stream.encode()), category])
-    return np.random.Generator(np.random.Philox(sequence)).permutation(np.arange(n_rows) % n_folds)
+    parts = np.random.Generator(np.random.Philox(sequence)).permutation(np.arange(n_rows) % n_folds)
+    return parts.astype(np.min_scalar_type(n_folds))

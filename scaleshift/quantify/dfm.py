@@ -339,7 +339,7 @@ class DFM(BaseEstimator):
                 self.source_,
                 self.embedding_,
                 soft=self.soft,
-                sets=learned.traded(self.confounded_, self.soft),
+                sets=learned.traded(self.confounded_, self.labels_, self.soft),
                 n_bootstrap=self.n_bootstrap if self.source_.counts.shape[1] > 1 else 0,
                 level=self.level,
                 resample=self.resample,
@@ -379,7 +379,7 @@ class DFM(BaseEstimator):
         usual = Baseline(self.unknown_baseline_, self.misfit_baseline_)
         always = remarks.source_reasons(self.labels_, self.class_counts_)
         own = remarks.sample_reasons(answers, unknown, usual)
-        sums = remarks.set_reasons(learned.traded(self.confounded_, self.soft), sets)
+        sums = remarks.set_reasons(learned.traded(self.confounded_, self.labels_, self.soft), sets)
         return [flag([*mine, *summed, *always]) for mine, summed in zip(own, sums, strict=True)]
 
     def _result_attributes(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from scaleshift.quantify.matching import Matcher, source_replicates
 from scaleshift.quantify.shift_test import shift_test
 from scaleshift.quantify.source import SourceState
 
-UNKNOWN = "unknown"  # what stands for the zero vector in a set of classes
 ENOUGH_SAMPLES = 5  # of the source, to draw samples in place of cells
 
 
@@ -33,6 +33,8 @@ def attributes(source: SourceState, embedding: Embedding, soft: bool) -> dict[st
     n = counts[present][several]
     clean = geometry.debiased(found[np.ix_(several, several)], n, embedding.self_product)
     usual = baseline(source, embedding)
+    names = source.labels[present][several].tolist()
+    unknown = unknown_name(source.labels) if soft else None
     return {
         "labels_": source.labels,
         "class_counts_": counts,
@@ -43,34 +45,41 @@ def attributes(source: SourceState, embedding: Embedding, soft: bool) -> dict[st
         "lambda_min_": geometry.lambda_min(clean),
         "delta_min_plain_": geometry.delta_min(found),
         "lambda_min_plain_": geometry.lambda_min(found),
-        "confounded_": _confounded(clean, n, source.labels[present][several], embedding.self_product, soft),
+        "confounded_": _confounded(clean, n, names, embedding.self_product, unknown),
         "unknown_baseline_": usual.unknown,
         "misfit_baseline_": usual.misfit,
     }
 
 
 def _confounded(
-    gram: np.ndarray, counts: np.ndarray, labels: np.ndarray, self_product: float, soft: bool
+    gram: np.ndarray, counts: np.ndarray, names: list[Any], self_product: float, unknown: str | None
 ) -> list[list[Any]]:
-    """Names of the classes of each set that cannot be told apart; soft: the unknown may be among them."""
-    names = labels.tolist()
-    if soft:
-        gram, counts, names = np.pad(gram, (0, 1)), np.append(counts, np.inf), [*names, UNKNOWN]
+    """Names of the classes of each set that cannot be told apart; `unknown` is the zero vector."""
+    if unknown is not None:
+        gram, counts, names = np.pad(gram, (0, 1)), np.append(counts, np.inf), [*names, unknown]
     if len(gram) < 2:
         return []
     return [[names[i] for i in found] for found in geometry.confounded(gram, counts, self_product)]
 
 
-def traded(sets: list[list[Any]], soft: bool) -> list[list[Any]]:
+def unknown_name(labels: Iterable[Any]) -> str:
+    """What the zero vector is called in a set of classes: unlike any of these."""
+    return "unknown cells" if "unknown" in [str(label) for label in labels] else "unknown"
+
+
+def traded(sets: list[list[Any]], labels: np.ndarray, soft: bool) -> list[list[Any]]:
     """Those of the confounded sets that trade shares: hard matching has no unknown share.
 
     Examples
     --------
-    >>> traded([["a", "b", "unknown"], ["c", "unknown"]], soft=False)
+    >>> traded([["a", "b", "unknown"], ["c", "unknown"]], np.array(["a", "b", "c"]), soft=False)
     [['a', 'b']]
     """
-    sets = sets if soft else [[name for name in found if name != UNKNOWN] for found in sets]
-    return [found for found in sets if len(found) > 1]
+    if soft:
+        return sets
+    unknown = unknown_name(labels)
+    hard = [[name for name in found if name != unknown] for found in sets]
+    return [found for found in hard if len(found) > 1]
 
 
 def draws_samples(resample: str | None, source: SourceState) -> bool:
@@ -112,7 +121,7 @@ def matcher(
     """What answers for the samples, of the classes that have rows."""
     present = source.class_counts > 0
     means = source.means[present]
-    names = [*source.labels[present].tolist(), UNKNOWN]
+    names = [*source.labels[present].tolist(), unknown_name(source.labels)]
     replicates = test = None
     if isinstance(embedding, ExplicitEmbedding):
         sums, counts = source.sums[present], source.counts[present]

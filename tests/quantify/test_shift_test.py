@@ -214,6 +214,18 @@ def test_a_class_like_nothing_is_confounded_with_the_unknown():
     assert ss.DFM(soft=False, random_state=0, bandwidth=2.0).fit(X, Y).confounded_ == []
 
 
+def test_a_class_that_is_called_unknown_is_not_taken_for_the_unknown_cells():
+    scattered = np.random.default_rng(0).uniform(-1e4, 1e4, (300, 3))
+    y = np.where(Y == "a", "unknown", Y)
+    model = ss.DFM("landmarks", random_state=0, bandwidth=2.0)
+    model.fit(np.vstack([X, scattered]), np.append(y, ["d"] * 300))
+    assert model.confounded_ == [["d", "unknown cells"]]
+    result = model.predict(T)
+    both = float(result["unknown"][0] + result["proportion"].sel(label="d")[0])
+    assert both < 0.05 < result["proportion"].sel(label="unknown").item()
+    assert f"d + unknown cells = {100 * both:.1f} %" in result["flag"].item()
+
+
 def test_classes_that_are_clear_are_not_confounded():
     assert ss.DFM(random_state=0).fit(X, Y).confounded_ == []
 
