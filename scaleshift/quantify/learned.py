@@ -125,6 +125,8 @@ def matcher(
     replicates = test = None
     if isinstance(embedding, ExplicitEmbedding):
         sums, counts = source.sums[present], source.counts[present]
+        if not n_bootstrap:  # folds that the source has all the same are not used
+            sums, counts = sums.sum(axis=1, keepdims=True), counts.sum(axis=1, keepdims=True)
         test = shift_test(embedding.features(means), embedding.features(sums), counts, seed)
         if n_bootstrap:
             if draws_samples(resample, source):

@@ -7,6 +7,7 @@ that another mixture would absorb: without the projection the test would never r
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,15 +63,15 @@ class ShiftTest:
         noise = np.concatenate([own, -source])  # (n_folds + n_folds of the source, n_features)
         noise = noise - (noise @ self.basis) @ self.basis.T
         gram = (noise @ noise.T).astype(np.float32)
-        signs = np.concatenate(
-            [_signs(len(own), self.seed, "target"), _signs(len(source), self.seed, "source")], 1
-        )
+        signs = _signs(len(own), len(source), self.seed)
         return np.einsum("bj,bj->b", signs @ gram, signs)
 
 
-def _signs(n_folds: int, seed: int, stream: str) -> np.ndarray:
-    """By how much a random half weighs a fold above its mean weight, (N_NULL, n_folds)."""
-    return (halves(N_NULL, n_folds, seed, f"null-{stream}") - 1).astype(np.float32)
+@functools.lru_cache(maxsize=4)
+def _signs(n_target: int, n_source: int, seed: int) -> np.ndarray:
+    """By how much random halves weigh a fold above its mean weight, (N_NULL, n_target + n_source)."""
+    drawn = [halves(N_NULL, n, seed, f"null-{of}") for of, n in (("target", n_target), ("source", n_source))]
+    return (np.concatenate(drawn, axis=1) - 1).astype(np.float32)
 
 
 def shift_test(means: np.ndarray, sums: np.ndarray, counts: np.ndarray, seed: int) -> ShiftTest:

@@ -67,8 +67,10 @@ def test_no_bootstrap_makes_no_folds_and_the_same_estimate():
     np.testing.assert_allclose(a["proportion"], b["proportion"], atol=1e-7)
     np.testing.assert_allclose(a["distance"], b["distance"], atol=1e-6)
     assert np.isnan(ends(a)).all()
-    for name in ("unknown_low", "unknown_high", "p_value"):
+    asked_later = with_folds.set_params(n_bootstrap=0).predict(T)
+    for name in ("proportion_low", "unknown_low", "unknown_high", "p_value"):
         assert np.isnan(a[name]).all()
+        assert np.isnan(asked_later[name]).all()
 
 
 def test_the_exact_kernel_has_no_intervals():
