@@ -130,7 +130,8 @@ def matcher(
         test = shift_test(embedding.features(means), embedding.features(sums), counts, seed)
         if n_bootstrap:
             if draws_samples(resample, source):
-                sums, counts = source.part_sums[present], source.part_counts[present]
+                sums, counts = source.by_sample()
+                sums, counts = sums[present], counts[present]
             replicates = source_replicates(embedding, sums, counts, n_bootstrap, seed)
     return Matcher(
         embedding,

@@ -48,6 +48,20 @@ class SourceState:
         with np.errstate(invalid="ignore", divide="ignore"):
             return self.sums.sum(axis=1) / self.counts.sum(axis=1)[:, None]
 
+    def by_sample(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sums and counts by class and sample, to draw samples from.
+
+        A class that one sample alone has is divided by its folds: drawing samples would never vary it.
+        """
+        sums, counts = self.part_sums.copy(), self.part_counts.copy()
+        n_parts = counts.shape[1]
+        for code in np.flatnonzero(np.count_nonzero(counts, axis=1) == 1):
+            sums[code], counts[code] = 0, 0
+            for fold in range(self.counts.shape[1]):
+                sums[code, fold % n_parts] += self.sums[code, fold]
+                counts[code, fold % n_parts] += self.counts[code, fold]
+        return sums, counts
+
     def __add__(self, other: SourceState) -> SourceState:
         """The state of both sources; labels that one of them lacks count 0 there."""
         both = set(self.samples) & set(other.samples) - {"all"}

@@ -36,6 +36,8 @@ class SampleStates:
 
     def __add__(self, other: SampleStates) -> SampleStates:
         """The states of both, samples in natural order where these differ."""
+        if not isinstance(other, SampleStates):
+            return NotImplemented
         if not self.embedding.same_as(other.embedding) or self.counts.shape[1:] != other.counts.shape[1:]:
             raise DataError(
                 "the states come from different feature maps or numbers of folds: embed both with one model"

@@ -10,6 +10,7 @@ from scaleshift.blocks.plan import duration, explain, size
 from scaleshift.blocks.planner import Planner, States
 from scaleshift.blocks.rows import as_rows
 from scaleshift.blocks.states import Finish
+from scaleshift.errors import ChunkError
 
 N, D, CHUNK = 10_000, 4, 1_000
 X = np.random.default_rng(0).normal(size=(N, D))
@@ -162,3 +163,9 @@ def test_sizes_and_times_change_their_unit_before_they_round_to_a_thousand():
     assert [duration(s) for s in (0, 0.5, 119, 121, 7_100, 7_300)] == [
         "0 s", "0.5 s", "119 s", "2 min", "118 min", "2 h"
     ]  # fmt: skip
+
+
+def test_a_block_that_does_not_fit_into_memory_is_refused_unread():
+    huge = as_rows(da.zeros((10**12, 3), chunks=(10**12, 3), dtype="f4"))
+    with pytest.raises(ChunkError, match=r"one block of 1000000000000 rows takes 12000\.0 GB"):
+        probe.OneBlock(huge)

@@ -149,6 +149,20 @@ def test_samples_that_differ_make_wider_intervals_than_their_cells():
     assert width["samples"] > 1.5 * width["cells"]
 
 
+def test_a_class_of_one_sample_varies_by_its_cells():
+    """Drawing samples would never vary it."""
+    names = np.where(Y == "c", "s0", SAMPLES)
+    by_samples, by_cells = (
+        np.diff(ends(fitted(sample=names, resample=resample).predict(T)), axis=0)[0, 0, 2]
+        for resample in ("samples", "cells")
+    )
+    assert by_samples > 0.6 * by_cells
+    model = fitted(sample=names)
+    sums, counts = model.source_.by_sample()
+    np.testing.assert_allclose(counts.sum(axis=1), model.class_counts_)
+    np.testing.assert_allclose(sums.sum(axis=1), model.source_.sums.sum(axis=1))
+
+
 def test_more_samples_than_folds_are_put_together():
     model = fitted(sample=np.arange(3_000) // 30)
     assert model.source_.part_counts.shape == (3, 40)
