@@ -62,9 +62,9 @@ def computing(scheduler: str, quiet: bool) -> Iterator[None]:
 
 
 def _client(address: str) -> Any:
-    from distributed import Client
+    from scaleshift.blocks import graph
 
     try:
-        return Client(address, timeout=SECONDS, set_as_default=True)
+        return graph.connect(address, SECONDS, set_as_default=True)
     except (OSError, ValueError) as error:
         raise ScaleshiftError(f"--scheduler {address}: no Dask scheduler answers there ({error})") from error

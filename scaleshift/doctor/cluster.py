@@ -84,14 +84,14 @@ def _comparable(name: str, version: str | None) -> str:
 
 def _scheduler(address: str) -> Iterator[Finding]:
     """Whether it answers, with what workers, and whether they hold the same versions."""
-    from distributed import Client
+    from scaleshift.blocks import graph
 
     shown = public(address)
     try:
         # The warnings of Client say what `differences` says.
         with (
             warnings.catch_warnings(action="ignore"),
-            Client(address, timeout=SECONDS, set_as_default=False) as client,
+            graph.connect(address, SECONDS, set_as_default=False) as client,
         ):
             threads = client.nthreads()
             versions = client.get_versions(check=False, packages=list(COMPARED))
