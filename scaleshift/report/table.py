@@ -35,7 +35,10 @@ BY_SAMPLE = (
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 HEADING_WIDTH = 10  # characters of a label above its column of shares
 CAPTION = "per cent of all cells; - : not computed"
-INTERVALS = "±: half the length of the interval; its ends are in the CSV"
+INTERVALS = {  # by what of the source was drawn again
+    "cells": "±: half the interval, from the noise of cells alone, not from how samples differ",
+    "samples": "±: half the interval, from the noise of cells and from how the source's samples differ",
+}
 
 
 def table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.DataFrame:
@@ -126,7 +129,8 @@ def text(result: xr.Dataset, *, width: int | None = None) -> Group:
     for row in zip(*(column.cells for column in columns), strict=True):
         shown.add_row(*map(Text, row))
     names, flags = ([printable(value) for value in result[name].values] for name in ("sample", "flag"))
-    with_intervals = [INTERVALS] if any("±" in cell for cell in columns[-2].cells) else []
+    shown_intervals = any("±" in cell for column in columns for cell in column.cells)
+    with_intervals = [INTERVALS[result.attrs.get("resampled", "cells")]] if shown_intervals else []
     captions = [Text(caption, "italic") for caption in (CAPTION, *with_intervals, *_usual(result))]
     return Group(shown, *captions, legend(names, flags))
 

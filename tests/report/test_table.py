@@ -163,7 +163,9 @@ def test_labels_are_columns_where_they_fit(result):
         "unknown",
         "flag",
     ]
-    assert "±: half the length of the interval" in printed(result, 80)
+    assert "±: half the interval, from the noise of cells alone" in printed(result, 80)
+    samples = result.assign_attrs(resampled="samples")
+    assert "how the source's samples differ" in printed(samples, 100)
     assert cells_of(result, 80) == [
         ["S1", "25.0 ±5.0", "50.0 ±5.0", "25.0 ±1.0", ""],
         ["S2", "-", "-", "-", "E"],
