@@ -24,8 +24,8 @@ METHODS = {
     for features in ("fourier", "landmarks")
     for kind in ("soft", "hard")
 }
-OF_THE_PREDICTION = ("n_bootstrap", "level", "invalid")
-OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "resample", "seed")  # a saved model has its own
+OF_THE_PREDICTION = ("n_bootstrap", "level", "resample", "invalid")
+OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "seed")  # a saved model has its own
 
 
 def _bandwidth(context: click.Context, parameter: click.Parameter, text: str) -> float | str:

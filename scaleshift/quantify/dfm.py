@@ -392,6 +392,6 @@ class DFM(BaseEstimator):
             "delta_min": self.delta_min_,
             "lambda_min": self.lambda_min_,
             "misfit_baseline": self.misfit_baseline_,
-            "resampled": "samples" if learned.draws_samples(self.resample, self.source_) else "cells",
+            "resampled": learned.resampled(self.n_bootstrap, self.resample, self.source_),
             "source_samples": json.dumps(self.source_samples_),
         }

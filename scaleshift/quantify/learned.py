@@ -93,6 +93,13 @@ def draws_samples(resample: str | None, source: SourceState) -> bool:
     return resample == "samples" or (resample is None and n >= ENOUGH_SAMPLES)
 
 
+def resampled(n_bootstrap: int, resample: str | None, source: SourceState) -> str:
+    """What of the source the intervals draw again: "samples", "cells", or "none" where there are none."""
+    if not n_bootstrap or source.counts.shape[1] == 1:
+        return "none"
+    return "samples" if draws_samples(resample, source) else "cells"
+
+
 def check_mergeable(a: Any, b: Any) -> None:
     """Raise a DataError unless the states of two fitted quantifiers can be added."""
     if not isinstance(a.embedding_, ExplicitEmbedding):

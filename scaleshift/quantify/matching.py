@@ -102,9 +102,19 @@ class Matcher:
         mean = self.embedding.features(sums.sum(axis=0) / counts.sum())[: self.embedding.n_matching]
         drawn = own + self.replicates.products(mean) - products
         shares = self._shares(simplex_least_squares(self.replicates.grams, drawn, soft=self.soft))
-        n_parts = min(np.count_nonzero(counts), self.replicates.counts.shape[1])
-        reach = student.ppf((1 + self.level) / 2, n_parts - 1) * shares.std(axis=0, ddof=1)
+        freedom = np.minimum(np.count_nonzero(counts), self._parts()) - 1
+        reach = student.ppf((1 + self.level) / 2, np.maximum(freedom, 1)) * shares.std(axis=0, ddof=1)
         return np.clip(share - reach, 0, 1), np.clip(share + reach, 0, 1)
+
+    def _parts(self) -> np.ndarray:
+        """In how many folds of the source the classes behind each share have rows, (n_shares,)."""
+        assert self.replicates is not None
+        all_folds = self.replicates.counts.shape[1]
+        by_class = np.append(
+            np.count_nonzero(self.replicates.counts, axis=1), all_folds
+        )  # the unknown has none
+        of_sets = np.where(self.sets, by_class, all_folds).min(axis=1)
+        return np.concatenate([by_class, of_sets])
 
 
 def source_replicates(

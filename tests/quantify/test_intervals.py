@@ -71,6 +71,7 @@ def test_no_bootstrap_makes_no_folds_and_the_same_estimate():
     for name in ("proportion_low", "unknown_low", "unknown_high", "p_value"):
         assert np.isnan(a[name]).all()
         assert np.isnan(asked_later[name]).all()
+    assert a.attrs["resampled"] == asked_later.attrs["resampled"] == "none"
 
 
 def test_the_exact_kernel_has_no_intervals():
@@ -179,7 +180,7 @@ def test_a_class_smaller_than_the_folds_is_never_drawn_away():
     assert model.class_counts_.tolist()[-1] == 3
     target = np.vstack([T, np.full((400, 3), 20.0)])
     low, high = ends(fitted(x, y).predict(target))[:, 0, -1]
-    assert 0.07 < low < 400 / 4_400 < high < 0.11
+    assert 0.05 < low < 400 / 4_400 < high < 0.13  # t with 2 degrees of freedom; drawn away, it would reach 0
 
 
 def test_intervals_know_how_few_cells_a_class_was_learned_from():
@@ -190,7 +191,7 @@ def test_intervals_know_how_few_cells_a_class_was_learned_from():
         x, y = np.vstack([x, draw(12, [0, 0, 1], 200 + seed)[0]]), np.append(y, ["c"] * 12)
         low, high = ends(fitted(x, y, features="landmarks").predict(t))[:, 0, -1]
         covered.append(low <= 0.3 <= high)
-    assert np.mean(covered) >= 0.8
+    assert np.mean(covered) >= 0.85
 
 
 @pytest.mark.parametrize("n_folds", [2, 3, 5, 8, 40])
