@@ -66,7 +66,8 @@ def merge_keyed(a: State, b: State) -> State:
 class Finish:
     """What becomes of a key's sums once all its rows are in: computed on the worker that has them."""
 
-    function: Callable[[dict[str, np.ndarray]], Mapping[str, Any]]  # one key's arrays -> its answer
+    # Arrays of some keys, which lead the shapes -> their answers. A key's must not depend on the others'.
+    function: Callable[[dict[str, np.ndarray]], Mapping[str, Any]]
     layout: Layout  # shapes of the answer's arrays
     n_rows: np.ndarray  # (n_keys,) rows of each key
 
@@ -93,15 +94,15 @@ def merge_finished(layout: Layout, a: State, b: State, finish: Finish) -> State:
 
 def _finish(state: State, layout: Layout, finish: Finish) -> State:
     complete = state["n_rows"] == finish.n_rows[state["key"]]
-    answers = [
-        statistics.pack(finish.function(statistics.unpack(packed, layout)), finish.layout)
-        for packed in state["state"][complete]
-    ]
+    if not complete.any():
+        return state
+    answers = finish.function(statistics.unpack(state["state"][complete], layout))
+    packed = statistics.pack(answers, finish.layout, lead=(int(complete.sum()),))
     return {
         **{name: state[name][~complete] for name in ("key", "state", "n_rows")},
         "invalid": state["invalid"],
         "done": np.concatenate([state["done"], state["key"][complete]]),
-        "answer": np.concatenate([state["answer"], *[answer[None] for answer in answers]]),
+        "answer": np.concatenate([state["answer"], packed]),
     }
 
 

@@ -67,27 +67,45 @@ class Matcher:
         single = ("distance", "misfit", "p_value", "n_cells", "n_invalid")
         return {"share": (n,), "low": (n,), "high": (n,), **dict.fromkeys(single, ())}
 
-    def __call__(self, state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The row of one sample, from its `sums` (n_folds, width), `counts` (n_folds,) and `n_invalid`."""
-        answer = {name: np.full(shape, np.nan) for name, shape in self.answer.items()}
-        sums, counts = state.pop("sums"), state.pop("counts")
-        answer.update(n_cells=counts.sum(), **state)
-        if not counts.any():
-            return answer
-        mean = sums.sum(axis=0) / counts.sum()
-        products = self.embedding.products(self.means, mean[None])[0]
-        answer["share"] = self._shares(simplex_least_squares(self.gram, products, soft=self.soft))
+    def __call__(self, states: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The rows of some samples; a row has the same bits whatever the others are.
+
+        Parameters
+        ----------
+        states : dict of name to array
+            sums (n_samples, n_folds, width), counts (n_samples, n_folds), n_invalid (n_samples,) and what is
+            handed on as it is.
+        """
+        sums, counts = states.pop("sums"), states.pop("counts")
+        n_rows = counts.sum(axis=1)
+        layout = {name: (len(n_rows), *shape) for name, shape in self.answer.items()}
+        answer = {name: np.full(shape, np.nan) for name, shape in layout.items()}
+        answer.update(n_cells=n_rows, **states)
+        filled = np.flatnonzero(n_rows)
+        means = sums[filled].sum(axis=1) / n_rows[filled, None]
+        # One product a sample: those of all at once would have other bits in another company.
+        products = _stacked([self.embedding.products(self.means, mean) for mean in means], len(self.means))
+        answer["share"][filled] = self._shares(simplex_least_squares(self.gram, products, soft=self.soft))
         if self.test is not None and isinstance(self.embedding, ExplicitEmbedding):
-            answer.update(self.test(self.embedding.features(sums), counts))
-        if self.replicates is not None and np.count_nonzero(counts) > 1:
-            answer["low"], answer["high"] = self._interval(answer["share"], sums, counts, products)
+            targets = [self.embedding.features(mean) for mean in means]
+            fits = self.test.fit(targets)
+            for i, target, alpha in zip(filled, targets, fits, strict=True):
+                folds = self.embedding.features(sums[i]) if self.test.has_noise else sums[i]
+                for name, value in self.test(target, alpha, folds, counts[i]).items():
+                    answer[name][i] = value
+        if self.replicates is not None:
+            for i, product in zip(filled, products, strict=True):
+                if np.count_nonzero(counts[i]) > 1:
+                    found = self._interval(answer["share"][i], sums[i], counts[i], product)
+                    answer["low"][i], answer["high"][i] = found
         return answer
 
     def _shares(self, alpha: np.ndarray) -> np.ndarray:
         """Proportions, unknown share and sums of the sets: (..., n_labels) -> (..., n_shares)."""
         unknown = np.clip(1 - alpha.sum(axis=-1, keepdims=True), 0, 1)
         shares = np.concatenate([alpha, unknown], axis=-1)
-        return np.concatenate([shares, shares @ self.sets.T], axis=-1)
+        of_sets = [shares[..., members].sum(axis=-1) for members in self.sets]
+        return np.concatenate([shares, *[share[..., None] for share in of_sets]], axis=-1)
 
     def _interval(
         self, share: np.ndarray, sums: np.ndarray, counts: np.ndarray, products: np.ndarray
@@ -115,6 +133,11 @@ class Matcher:
         )  # the unknown has none
         of_sets = np.where(self.sets, by_class, all_folds).min(axis=1)
         return np.concatenate([by_class, of_sets])
+
+
+def _stacked(rows: list[np.ndarray], width: int) -> np.ndarray:
+    """Rows as a matrix, also of none."""
+    return np.array(rows).reshape(len(rows), width)
 
 
 def source_replicates(

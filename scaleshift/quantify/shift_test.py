@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -34,17 +33,33 @@ class ShiftTest:
         """What it weighs in a graph."""
         return 0 if self.noise is None else self.noise.nbytes
 
-    def __call__(self, sums: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
+    @property
+    def has_noise(self) -> bool:
+        """Whether p-values can be computed."""
+        return self.noise is not None
+
+    def fit(self, targets: list[np.ndarray]) -> np.ndarray:
+        """Hard mixtures that come nearest to some samples' embeddings: -> (n_samples, n_labels)."""
+        products = np.array([self.means @ target for target in targets]).reshape(
+            len(targets), len(self.means)
+        )
+        return simplex_least_squares(self.gram, products)
+
+    def __call__(
+        self, target: np.ndarray, alpha: np.ndarray, sums: np.ndarray, counts: np.ndarray
+    ) -> dict[str, float]:
         """Distance, misfit and p-value of one sample.
 
         Parameters
         ----------
+        target : numpy.ndarray, shape (n_features,)
+            The sample's embedding.
+        alpha : numpy.ndarray, shape (n_labels,)
+            What `fit` gave for it.
         sums : numpy.ndarray, shape (n_folds, n_features)
-            Of the sample's rows.
+            Features of the sample's rows; not looked at without noise.
         counts : numpy.ndarray, shape (n_folds,)
         """
-        target = sums.sum(axis=0) / counts.sum()
-        alpha = simplex_least_squares(self.gram, self.means @ target)
         residual = target - alpha @ self.means
         squared = residual @ residual
         p_value = np.nan

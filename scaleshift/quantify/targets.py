@@ -61,14 +61,7 @@ class SampleStates:
         if not self.embedding.same_as(matcher.embedding):
             raise DataError("the states were embedded by another feature map: embed them with this model")
         states = {"sums": self.sums, "counts": self.counts, "n_invalid": self.n_invalid}
-        rows = [
-            matcher({name: values[i] for name, values in states.items()}) for i in range(len(self.samples))
-        ]
-        arrays = {
-            name: np.array([row[name] for row in rows], float).reshape(-1, *shape)
-            for name, shape in matcher.answer.items()
-        }
-        return {"key": np.arange(len(rows)), **arrays}
+        return {"key": np.arange(len(self.samples)), **matcher(states)}
 
     def save(self, path: Any) -> None:
         """Save as a Zarr store, without the cells; `scaleshift.load` reads it."""

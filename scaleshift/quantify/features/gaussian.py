@@ -84,4 +84,4 @@ class GaussianEmbedding(Embedding):
     def products(self, means: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Already what the target's embedding holds."""
         present = np.bincount(self.point_groups, minlength=self.n_labels) > 0
-        return targets[:, present]
+        return targets[..., present]
