@@ -26,6 +26,7 @@ class Folds:
     seed: int
     stream: str
     n_rows: np.ndarray  # (n_categories,) rows of each category
+    names: np.ndarray  # (n_categories,) hashes: a small category has the same folds, whatever the others are
     # Ranks of categories below 10 000 rows: for the block that begins at row start[i], entries
     # first[i] .. first[i + 1] say how many rows of a category came before.
     start: np.ndarray  # (n_blocks,)
@@ -36,7 +37,7 @@ class Folds:
     @property
     def nbytes(self) -> int:
         """What it weighs in a graph."""
-        return self.n_rows.nbytes + self.category.nbytes + self.before.nbytes
+        return 2 * self.n_rows.nbytes + self.category.nbytes + self.before.nbytes
 
     def __call__(self, start: int, codes: np.ndarray) -> np.ndarray:
         """Fold of each row of the block that begins at the absolute row `start`.
@@ -64,7 +65,8 @@ class Folds:
         for category, before, a, b in zip(
             self.category[entries], self.before[entries], lower, upper, strict=True
         ):
-            parts = _parts(self.seed, self.stream, int(category), int(self.n_rows[category]), self.n_folds)
+            name, n_rows = int(self.names[category]), int(self.n_rows[category])
+            parts = _parts(self.seed, self.stream, name, n_rows, self.n_folds)
             fold[order[a:b]] = parts[before : before + b - a]
         return fold
 
@@ -99,6 +101,7 @@ def divide(rows: Rows, name: str, n_folds: int, seed: int, stream: str) -> Folds
         seed,
         stream,
         n_rows,
+        names=np.array([zlib.crc32(str(category).encode()) for category in rows.categories(name)], np.int64),
         start=np.concatenate([[0], np.cumsum(sizes)[:-1]]),
         first=np.array(first),
         category=np.concatenate(category),
@@ -107,8 +110,8 @@ def divide(rows: Rows, name: str, n_folds: int, seed: int, stream: str) -> Folds
 
 
 @functools.lru_cache(maxsize=4_096)  # 40 MB at most: samples that lie in every block are asked for again
-def _parts(seed: int, stream: str, category: int, n_rows: int, n_folds: int) -> np.ndarray:
+def _parts(seed: int, stream: str, name: int, n_rows: int, n_folds: int) -> np.ndarray:
     """Fold by rank in the category: a permutation of parts that are as equal as they can be."""
-    sequence = np.random.SeedSequence([seed, zlib.crc32(stream.encode()), category])
+    sequence = np.random.SeedSequence([seed, zlib.crc32(stream.encode()), name])
     parts = np.random.Generator(np.random.Philox(sequence)).permutation(np.arange(n_rows) % n_folds)
     return parts.astype(np.min_scalar_type(n_folds))

@@ -52,6 +52,7 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
     """Letters of flags; an unknown one would never ring."""
     from scaleshift.quantify.flags import REASONS
 
+    letters = "".join(letter for letter in letters.upper() if letter not in " ,")
     unknown = set(letters) - set(REASONS)
     if unknown:
         known = ", ".join(f"{code} ({reason.phrase})" for code, reason in REASONS.items())
@@ -154,6 +155,8 @@ def quantify(
     scaleshift quantify other.zarr --model gates
     """
     _one_way_to_learn(context, source, model)
+    if "S" in alarm and not settings["n_bootstrap"]:
+        raise click.UsageError("--alarm S is the test of label shift, which --bootstrap 0 leaves out")
     options.make_folder(output)
     with options.computing(scheduler, quiet):
         if model is not None:

@@ -49,7 +49,7 @@ def sample_reasons(
     for i, n in enumerate(answers["n_cells"]):
         share, low, high = unknown[i]
         lost, misfit = answers["n_invalid"][i], answers["misfit"][i]
-        above = (share if np.isnan(low) else low) > usual.unknown
+        above = (share if np.isnan(low) and n >= FEW else low) > usual.unknown
         reasons.append(
             [
                 reason("E") if not n else "",

@@ -20,7 +20,7 @@ from scaleshift.quantify.source import check_size
 FEWER = " fewer samples at a time,"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SampleStates:
     """Feature sums of unlabelled samples; additive over any parts of the data.
 
@@ -33,6 +33,11 @@ class SampleStates:
     counts: np.ndarray  # (n_samples, n_folds) rows that are finite
     n_invalid: np.ndarray  # (n_samples,) rows that are not
     embedding: Embedding  # the map that made them
+
+    def __repr__(self) -> str:
+        n_samples, n_folds, width = self.sums.shape
+        n_cells = int(self.counts.sum())
+        return f"SampleStates({n_samples} samples, {n_cells} cells, {n_folds} folds x {width} sums)"
 
     def __add__(self, other: SampleStates) -> SampleStates:
         """The states of both, samples in natural order where these differ."""

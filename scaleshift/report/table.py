@@ -34,11 +34,13 @@ BY_SAMPLE = (
 )
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 HEADING_WIDTH = 10  # characters of a label above its column of shares
-CAPTION = "per cent of all cells; - : not computed"
+CAPTION = "per cent of all cells"
+NOT_COMPUTED = "; - : not computed"
 INTERVALS = {  # by what of the source was drawn again
-    "cells": "±: half the interval, from the noise of cells alone, not from how samples differ",
-    "samples": "±: half the interval, from the noise of cells and from how the source's samples differ",
+    "cells": "±: to the interval's farther end; noise of cells alone, not of samples",
+    "samples": "±: to the interval's farther end; noise of cells, and of the source's samples",
 }
+NO_ROOM = "there are intervals, but no room for them: see the CSV, or a wider terminal"
 
 
 def table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.DataFrame:
@@ -129,9 +131,7 @@ def text(result: xr.Dataset, *, width: int | None = None) -> Group:
     for row in zip(*(column.cells for column in columns), strict=True):
         shown.add_row(*map(Text, row))
     names, flags = ([printable(value) for value in result[name].values] for name in ("sample", "flag"))
-    shown_intervals = any("±" in cell for column in columns for cell in column.cells)
-    with_intervals = [INTERVALS[result.attrs.get("resampled", "cells")]] if shown_intervals else []
-    captions = [Text(caption, "italic") for caption in (CAPTION, *with_intervals, *_usual(result))]
+    captions = [Text(caption, "italic") for caption in _captions(result, columns)]
     return Group(shown, *captions, legend(names, flags))
 
 
@@ -171,10 +171,17 @@ def _no_formula(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
-def _usual(result: xr.Dataset) -> list[str]:
-    """What an unknown share is compared with, where the result says so."""
+def _captions(result: xr.Dataset, columns: list[_Column]) -> Iterator[str]:
+    """What the table's numbers are, and what an unknown share is compared with."""
+    cells = [cell for column in columns for cell in column.cells]
+    yield CAPTION + (NOT_COMPUTED if "-" in cells else "")
+    if any("±" in cell for cell in cells):
+        yield INTERVALS[result.attrs.get("resampled", "cells")]
+    elif np.isfinite(result["proportion_low"].values).any() and not any(" to " in cell for cell in cells):
+        yield NO_ROOM
     usual = float(result.get("unknown_baseline", np.nan))
-    return [] if np.isnan(usual) else [f"unknown up to {100 * usual:.1f} is no sign of unknown cells"]
+    if not np.isnan(usual):
+        yield f"unknown up to {100 * usual:.1f} may be how samples differ"
 
 
 class _Column(NamedTuple):
@@ -232,12 +239,13 @@ def _per_cent(shares: np.ndarray | pd.Series) -> list[str]:
 
 
 def _shares(result: xr.Dataset, name: str, intervals: bool) -> list[str]:
-    """Shares by sample, with half of each interval's length where there are intervals."""
-    half = (result[f"{name}_high"] - result[f"{name}_low"]).values / 2
-    shares = _per_cent(result[name].values)
-    if not intervals or np.isnan(half).all():
+    """Shares by sample, with the distance to the farther end of each interval where there are intervals."""
+    share = result[name]
+    reach = np.maximum((result[f"{name}_high"] - share).values, (share - result[f"{name}_low"]).values)
+    shares = _per_cent(share.values)
+    if not intervals or np.isnan(reach).all():
         return shares
-    lengths = ["" if np.isnan(h) else f"±{100 * h:.1f}" for h in half]
+    lengths = ["" if np.isnan(r) else f"±{100 * r:.1f}" for r in reach]
     width = max(map(len, lengths))
     return [f"{share} {length:>{width}}" for share, length in zip(shares, lengths, strict=True)]
 

@@ -69,3 +69,10 @@ def test_folds_do_not_follow_the_order_of_rows():
     means = [rank[FOLD[CODE == 2] == fold].mean() for fold in range(40)]
     expected = rank.std() / np.sqrt(rank.size / 40)
     assert 0.7 < np.std(means) / expected < 1.3
+
+
+def test_a_small_category_has_the_same_folds_whatever_the_others_are():
+    alone = np.where(LABELS == "c", LABELS, None)
+    divided = folds.divide(as_rows(np.ones((N, 1)), alone), "label", 40, 0, "folds")
+    fold = divided(0, np.where(alone == "c", 0, -1))
+    assert np.array_equal(fold[alone == "c"], FOLD[alone == "c"])

@@ -116,9 +116,14 @@ def test_a_model_quantifies_all_samples_where_none_are_chosen(study, tmp_path):
     assert found["samples"][0]["p_value"] is None  # saved without folds
 
 
+def test_the_module_is_the_command():
+    found = subprocess.run([sys.executable, "-m", "scaleshift", "--help"], capture_output=True, check=True)
+    assert b"scaleshift quantify STORE" in found.stdout
+
+
 def test_an_alarm_is_exit_code_3(study):
     arguments = ["quantify", study, "--source", "sample == S2", "--target", "sample == S3", "--json"]
-    found = json.loads(run(*arguments, "--alarm", "AX", code=3).stdout)
+    found = json.loads(run(*arguments, "--alarm", "a, x", code=3).stdout)
     assert found["samples"][0]["flag_codes"] == ["A"]
     assert found["attributes"]["source_samples"] == ["S2"]
     assert found["attributes"]["parameters"]["soft"] is True
@@ -156,6 +161,7 @@ def test_hard_matching_has_no_unknown_share(study):
         (["--model", "no-such-model"], "no-such-model", 1),
         (["--source", "sample == S2", "--bootstrap", "1"], "1 replicate has no spread: expected 0, or 2", 2),
         (["--source", "sample == S2", "--level", "95"], "95.0 is not in the range 0<x<1", 2),
+        (["--source", "sample == S2", "--alarm", "s", "--bootstrap", "0"], "--bootstrap 0 leaves out", 2),
         (
             ["--source", "sample == S2", "--alarm", "SZ"],
             "no flag has the letter Z; there are E (no cells)",

@@ -124,6 +124,7 @@ def test_cells_of_a_later_day_are_added():
     monday = model.embed(T[:2_500], np.repeat(["s1", "s2"], [1_500, 1_000]))
     tuesday = model.embed(T[2_500:], np.repeat(["s2", "s3"], [500, 1_000]))
     both = monday + tuesday
+    assert repr(both) == "SampleStates(3 samples, 4000 cells, 40 folds x 200 sums)"
     assert both.samples.tolist() == ["s1", "s2", "s3"]
     together = model.predict(T, np.repeat(["s1", "s2", "s3"], [1_500, 1_500, 1_000]))
     found = model.predict(both)

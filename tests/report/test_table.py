@@ -31,9 +31,9 @@ COLUMNS = [
 
 
 def test_the_caption_says_what_an_unknown_share_is_compared_with(result):
-    assert "unknown up to 3.0 is no sign of unknown cells" in printed(result, 60)
+    assert "unknown up to 3.0 may be how samples differ" in printed(result, 60)
     hard = result.assign(unknown_baseline=np.nan)
-    assert "no sign of" not in printed(hard, 120)
+    assert "how samples differ" not in printed(hard, 120)
 
 
 def printed(result, width):
@@ -49,7 +49,7 @@ def headings(result, **options):
 def legend_of(result, width=80):
     """Lines below the caption, blanks between words made one."""
     lines = [" ".join(line.split()) for line in printed(result, width).splitlines()]
-    return lines[next(i for i, line in enumerate(lines) if line.startswith("unknown up to 3.0 is")) + 1 :]
+    return lines[next(i for i, line in enumerate(lines) if line.startswith("unknown up to 3.0 may be")) + 1 :]
 
 
 def flagged(make_result, *flags, samples=None):
@@ -163,9 +163,10 @@ def test_labels_are_columns_where_they_fit(result):
         "unknown",
         "flag",
     ]
-    assert "±: half the interval, from the noise of cells alone" in printed(result, 80)
-    samples = result.assign_attrs(resampled="samples")
-    assert "how the source's samples differ" in printed(samples, 100)
+    assert "noise of cells alone, not of samples" in printed(result, 80)
+    assert "noise of cells, and of the source's samples" in printed(
+        result.assign_attrs(resampled="samples"), 80
+    )
     assert cells_of(result, 80) == [
         ["S1", "25.0 ±5.0", "50.0 ±5.0", "25.0 ±1.0", ""],
         ["S2", "-", "-", "-", "E"],
@@ -189,6 +190,13 @@ def test_intervals_are_left_out_where_there_is_no_room_or_none(result):
     assert cells_of(result.assign(nothing), 80) == shares
     for without in (printed(result, 50), printed(result.assign(nothing), 80)):
         assert "±" not in without
+    assert "no room for them" in printed(result, 50)
+    assert "interval" not in printed(result.assign(nothing), 80)
+
+
+def test_an_interval_that_is_cut_shows_its_farther_end(result):
+    ends = {"unknown_low": result["unknown"] - 0.01, "unknown_high": result["unknown"] + 0.03}
+    assert cells_of(result.assign(ends), 80)[0][3] == "25.0 ±3.0"
 
 
 def test_labels_are_rows_where_columns_do_not_fit(make_result):
@@ -223,7 +231,7 @@ def test_no_number_is_cut_at_any_width(make_result, width):
     assert max(map(len, shown.splitlines())) <= width
     assert "…" not in shown
     assert all(number in shown for number in ("12.3", "23.4", "34.6", "0.0", "29.6"))
-    assert "interval" not in shown or "7.3 to 17.3" in shown or "12.3 ±5.0" in shown
+    assert "interval" not in shown or "7.3 to 17.3" in shown or "12.3 ±5.0" in shown or "no room" in shown
 
 
 def test_a_long_heading_breaks_between_words(make_result):
