@@ -79,5 +79,5 @@ def _grid(rows: list[tuple[str, str]]) -> Table:
     grid.add_column(overflow="fold", max_width=NAMES_WIDTH)
     grid.add_column(overflow="fold")
     for row in rows:
-        grid.add_row(*(Text(cell.replace(" %", "\N{NO-BREAK SPACE}%")) for cell in row))
+        grid.add_row(*map(Text, row))
     return grid
