@@ -164,6 +164,8 @@ def quantify(
         else:
             result = run(store, str(source), target, save_model=save_model, **_of_estimator(**settings))
     deliver(result, output, as_json, quiet)
+    if "S" in alarm and result.attrs["resampled"] == "none":
+        raise DataError(f"--alarm S: {model} was fitted without folds (n_bootstrap=0), so there is no test")
     if set(alarm) & {code for flag in result["flag"].values for code in codes(flag)}:
         context.exit(ALARM)
 

@@ -128,9 +128,8 @@ class Matcher:
         """In how many folds of the source the classes behind each share have rows, (n_shares,)."""
         assert self.replicates is not None
         all_folds = self.replicates.counts.shape[1]
-        by_class = np.append(
-            np.count_nonzero(self.replicates.counts, axis=1), all_folds
-        )  # the unknown has none
+        # Nothing of the unknown is learned from the source: it limits no share.
+        by_class = np.append(np.count_nonzero(self.replicates.counts, axis=1), all_folds)
         of_sets = np.where(self.sets, by_class, all_folds).min(axis=1)
         return np.concatenate([by_class, of_sets])
 

@@ -114,6 +114,8 @@ def test_a_model_quantifies_all_samples_where_none_are_chosen(study, tmp_path):
     found = json.loads(run("quantify", study, "--model", tmp_path / "model", "--json").stdout)
     assert [sample["sample"] for sample in found["samples"]] == ["S2", "S3", "S10"]
     assert found["samples"][0]["p_value"] is None  # saved without folds
+    silent = run("quantify", study, "--model", tmp_path / "model", "--alarm", "S", code=1)
+    assert "was fitted without folds" in silent.output
 
 
 def test_the_module_is_the_command():
