@@ -132,8 +132,8 @@ class FcsFile:
             if got == 0:
                 end = self.begin + self.n_events * self.layout.row_bytes
                 raise DataError(
-                    f"{self.path}: has shrunk since it was described: it ends at byte {begin + done}, its events at "
-                    f"byte {end}; get a complete copy"
+                    f"{self.path}: has shrunk since it was described: it ends at byte {begin + done}, its "
+                    f"events at byte {end}; get a complete copy"
                 )
             done += got
 

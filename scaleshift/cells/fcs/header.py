@@ -51,8 +51,8 @@ def parse_header(head: bytes) -> Header:
     if not head.startswith(b"FCS"):
         kind = next((f" ({name})" for start, name in _OTHERS.items() if head.startswith(start)), "")
         raise DataError(
-            f"is not an FCS file{kind}: it begins with {head[:8]!r}, not with b'FCS'; leave it out or export it "
-            "as FCS"
+            f"is not an FCS file{kind}: it begins with {head[:8]!r}, not with b'FCS'; leave it out or "
+            "export it as FCS"
         )
     version = head[:6].decode("latin-1")
     if version not in VERSIONS:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from scaleshift.cells.fcs.remarks import Remarks, several
 from scaleshift.cells.fcs.text import integer, number, words
 from scaleshift.errors import DataError
 
@@ -96,9 +97,9 @@ def possible_layouts(keywords: Mapping[str, str], n_channels: int) -> tuple[list
     _check_mode(keywords)
     types = _types(keywords, n_channels)
     widths = [integer(keywords.get(f"$P{i}B")) for i in range(1, n_channels + 1)]
-    warnings: list[str] = []
+    remarks = Remarks()
     masks = [
-        _mask_bits(keywords, i, warnings) if kind == "I" else None for i, kind in enumerate(types, start=1)
+        _mask_bits(keywords, i, remarks) if kind == "I" else None for i, kind in enumerate(types, start=1)
     ]
     candidates: list[list[int]] = []
     for stored in (_rounded_up, _whole_bytes, _declared):
@@ -107,10 +108,10 @@ def possible_layouts(keywords: Mapping[str, str], n_channels: int) -> tuple[list
             candidates.append(bits)
     odd = [i for i, (kind, width) in enumerate(zip(types, widths, strict=True), 1) if _is_odd(kind, width)]
     if odd:
-        told = ", ".join(f"$P{i}B={words(keywords.get(f'$P{i}B'))}" for i in odd[:3])
-        warnings.append(f"{told} is not how $DATATYPE stores values; the size of DATA tells the width")
+        told = several([f"$P{i}B={widths[i - 1]}" for i in odd])
+        remarks.add(told, "is not how such values are stored; the size of DATA told the width")
     order = _byte_order(keywords, max(map(max, candidates)))
-    return [_layout(types, bits, masks, order) for bits in candidates], warnings
+    return [_layout(types, bits, masks, order) for bits in candidates], remarks.lines()
 
 
 def _check_mode(keywords: Mapping[str, str]) -> None:
@@ -158,12 +159,12 @@ def _is_odd(kind: str, width: int | None) -> bool:
     return width is not None and (width % 8 != 0 if kind == "I" else width != _WIDTHS[kind])
 
 
-def _mask_bits(keywords: Mapping[str, str], channel: int, warnings: list[str]) -> int | None:
+def _mask_bits(keywords: Mapping[str, str], channel: int, remarks: Remarks) -> int | None:
     """Number of low bits that $PnR lets count; None for all."""
     top = number(keywords.get(f"$P{channel}R"))
     if top is None or top < 2:
         told = words(keywords.get(f"$P{channel}R"))[:20]
-        warnings.append(f"$P{channel}R is {told!r}, no range; all stored bits of this channel were kept")
+        remarks.add(f"$P{channel}R", f"is {told!r}, no range; all stored bits were kept")
         return None
     return (-int(-top // 1) - 1).bit_length()  # ceil(log2($PnR))
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Literal
 
 from scaleshift.cells.compensation import Spillover
+from scaleshift.cells.fcs.remarks import several
 from scaleshift.cells.fcs.text import integer, words
 from scaleshift.errors import DataError
 
@@ -49,29 +49,28 @@ def name_channels(
     for i in nameless:
         channels[i - 1] = markers[i - 1] or f"P{i}"
     if nameless:
-        told = ", ".join(f"$P{i}N" for i in nameless[:5])
-        warnings.append(f"{told} is empty or missing; the channel is called by its $PnS or its number")
-    counts = Counter(channels)
-    twice = [name for name, count in counts.items() if count > 1]
+        told = several([f"$P{i}N" for i in nameless])
+        warnings.append(f"{told}: is empty or missing; called by $PnS or the number")
+    numbers: dict[str, list[int]] = {}
+    for i, name in enumerate(channels, start=1):
+        numbers.setdefault(name, []).append(i)
+    twice = {name: where for name, where in numbers.items() if len(where) > 1}
     if twice:
-        where = ", ".join(
-            f"{name!r} (channels {', '.join(str(i) for i, c in enumerate(channels, 1) if c == name)})"
-            for name in twice[:5]
-        )
+        told = several([f"{name[:40]!r} (channels {several(where)})" for name, where in twice.items()])
         if duplicates == "raise":
-            raise DataError(f'has channel names twice: {where}; pass duplicates="rename" or mend its $PnN')
-        channels = _unique(channels, counts)
-        warnings.append(f"channel names stood twice and were numbered: {where}")
+            raise DataError(f'has channel names twice: {told}; pass duplicates="rename" or mend its $PnN')
+        channels = _unique(channels, twice)
+        warnings.append(f"channel names stood twice and were numbered: {told}")
     return channels, markers, warnings
 
 
-def _unique(channels: Sequence[str], counts: Mapping[str, int]) -> list[str]:
+def _unique(channels: Sequence[str], twice: Container[str]) -> list[str]:
     """Names that stand several times numbered, in a way that no other channel is called."""
-    taken = {name for name, count in counts.items() if count == 1}
+    taken = {name for name in channels if name not in twice}
     following: dict[str, int] = {}
     renamed = []
     for name in channels:
-        if counts[name] == 1:
+        if name not in twice:
             renamed.append(name)
             continue
         number = following.get(name, 1)

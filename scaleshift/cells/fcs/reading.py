@@ -241,8 +241,8 @@ def _with_supplement(
     try:
         _check_size(text, text[:1], size)
         more, warnings = parse_text(text)
-    except DataError as error:
-        return keywords, [f"{where} {error}; it was left out"]
+    except DataError:
+        return keywords, [f"{where} is none (it begins with {text[:8]!r}); it was left out"]
     return {**more, **keywords}, warnings
 
 

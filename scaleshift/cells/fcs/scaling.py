@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scaleshift.cells.fcs.remarks import Remarks
 from scaleshift.cells.fcs.text import number, words
 
 
@@ -55,18 +56,18 @@ def find_scales(
     --------
     >>> keywords = {"$P1E": "4,0", "$P1R": "1024", "$P2G": "0"}
     >>> find_scales(keywords, ["FL1", "FL2"], [True, True])
-    ((Scale(channel=0, decades=4.0, lowest=1.0, top=1024.0, gain=1.0, step=1.0),), ['$P2G is 0; taken as 1'])
+    ((Scale(channel=0, decades=4.0, lowest=1.0, top=1024.0, gain=1.0, step=1.0),), ["$P2G: is '0'; taken as 1"])
     """
     scales: list[Scale] = []
-    warnings: list[str] = []
+    remarks = Remarks()
     for i, (name, is_integer) in enumerate(zip(channels, integer, strict=True)):
         is_time = name.lower() == "time"
-        decades, lowest, top = _amplifier(keywords, i + 1, is_integer, warnings)
-        gain = 1.0 if is_time else _gain(keywords, i + 1, warnings)
-        step = _time_step(keywords, warnings) if is_time else 1.0
+        decades, lowest, top = _amplifier(keywords, i + 1, is_integer, remarks)
+        gain = 1.0 if is_time else _gain(keywords, i + 1, remarks)
+        step = _time_step(keywords, remarks) if is_time else 1.0
         if (decades, gain, step) != (0.0, 1.0, 1.0):
             scales.append(Scale(i, decades, lowest, top, gain, step))
-    return tuple(scales), warnings
+    return tuple(scales), remarks.lines()
 
 
 def apply_scales(events: np.ndarray, scales: Sequence[Scale]) -> None:
@@ -83,7 +84,7 @@ def apply_scales(events: np.ndarray, scales: Sequence[Scale]) -> None:
 
 
 def _amplifier(
-    keywords: Mapping[str, str], n: int, is_integer: bool, warnings: list[str]
+    keywords: Mapping[str, str], n: int, is_integer: bool, remarks: Remarks
 ) -> tuple[float, float, float]:
     """Decades, lowest value and range of $PnE and $PnR; (0, 1, 1) for a linear channel."""
     told = words(keywords.get(f"$P{n}E"))
@@ -92,39 +93,37 @@ def _amplifier(
     numbers = [number(part) for part in told.split(",", 2)]
     decades = numbers[0]
     if decades is None or decades < 0 or (decades > 0 and (len(numbers) != 2 or numbers[1] is None)):
-        warnings.append(f"$P{n}E is {told[:20]!r}, no pair of numbers; the channel was taken as linear")
+        remarks.add(f"$P{n}E", f"is {told[:20]!r}, no pair of numbers; taken as linear")
         return 0.0, 1.0, 1.0
     if decades == 0:
         return 0.0, 1.0, 1.0
     if not is_integer:
-        warnings.append(
-            f"$P{n}E is {told[:20]!r} on a channel of floats, which are linear; it was left aside"
-        )
+        remarks.add(f"$P{n}E", f"is {told[:20]!r} for floats, which are linear; left aside")
         return 0.0, 1.0, 1.0
     top = number(keywords.get(f"$P{n}R"))
     if top is None or top <= 0:
-        warnings.append(f"$P{n}E is {told[:20]!r} without a range in $P{n}R; the channel was taken as linear")
+        remarks.add(f"$P{n}E", f"is {told[:20]!r} without a range in $PnR; taken as linear")
         return 0.0, 1.0, 1.0
     return decades, numbers[1] or 1.0, top  # FCS 3.1: decades,0 means decades,1
 
 
-def _gain(keywords: Mapping[str, str], n: int, warnings: list[str]) -> float:
+def _gain(keywords: Mapping[str, str], n: int, remarks: Remarks) -> float:
     told = words(keywords.get(f"$P{n}G"))
     if not told:
         return 1.0
     gain = number(told)
     if gain is None or gain <= 0:
-        warnings.append(f"$P{n}G is {told[:20]}; taken as 1")
+        remarks.add(f"$P{n}G", f"is {told[:20]!r}; taken as 1")
         return 1.0
     return gain
 
 
-def _time_step(keywords: Mapping[str, str], warnings: list[str]) -> float:
+def _time_step(keywords: Mapping[str, str], remarks: Remarks) -> float:
     if "$TIMESTEP" not in keywords:
         return 1.0
     step = number(keywords["$TIMESTEP"])
     if step is None or step <= 0:
         told = words(keywords["$TIMESTEP"])[:20]
-        warnings.append(f"$TIMESTEP is {told!r}, no number above 0; Time was left in the units of the file")
+        remarks.add("$TIMESTEP", f"is {told!r}, no number above 0; Time was left as it is stored")
         return 1.0
     return step
