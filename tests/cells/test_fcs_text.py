@@ -30,7 +30,7 @@ def test_any_delimiter_may_stand_doubled_inside_of_names_and_values(described, d
     if delimiter in ",. ":  # those stand in values of required keywords, doubled as well
         names = ["A", "B", "C"]
     fcs = described(fcs_bytes(EVENTS, names, keywords=keywords, delimiter=delimiter, encoding="latin-1"))
-    assert fcs.channels == [name.strip() for name in names]
+    assert fcs.channels == [name.strip(" \t") for name in names]
     assert fcs.keywords["$COM"] == f"one{delimiter}two"
     np.testing.assert_array_equal(fcs.events, EVENTS)
 
