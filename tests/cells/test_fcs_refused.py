@@ -213,10 +213,38 @@ def test_a_text_that_is_made_to_swell_is_refused_or_stays_small(tmp_path, fillin
     assert peak < bound(path)
 
 
+@pytest.mark.parametrize("datatype", ["F", "I"])
+def test_very_many_channels_are_read_where_they_have_events_and_refused_where_not(tmp_path, datatype):
+    names, bits = [f"C{i}" for i in range(3000)], [8, 16] * 1500 if datatype == "I" else None
+    for n, is_read in ((500, True), (1, False)):
+        events = np.ones((n, 3000))
+        path = written(tmp_path / "a.fcs", fcs_bytes(events, names, datatype=datatype, bits=bits))
+        peak, result = peak_of(read_all, path)
+        assert isinstance(result, list) == is_read
+        assert peak < bound(path, events.astype(np.float32).nbytes)
+
+
+def test_a_plate_of_wells_without_events_is_listed(tmp_path):
+    settings = {f"@SETTING{i}": f"a setting of the instrument {i}" for i in range(100)}
+    content = b""
+    for well in range(384):
+        own = {"$WELLID": str(well), "$FIL": f"well {well}.fcs"}
+        content = fcs_bytes(EVENTS[:0], NAMES, keywords=settings | own, following=content)
+    path = written(tmp_path / "plate.fcs", content)
+    peak, result = peak_of(list_data_sets, path)
+    assert [fcs.keywords["$WELLID"] for fcs in result] == [str(well) for well in range(384)][::-1]
+    assert peak < bound(path)
+
+
 def test_a_chain_of_tiny_data_sets_ends(tmp_path):
     one = fcs_bytes(EVENTS[:1], NAMES, keywords={"$NEXTDATA": f"{len(fcs_bytes(EVENTS[:1], NAMES)):012d}"})
     path = written(tmp_path / "a.fcs", one * 2500)
     assert refusal(path) == "holds more than 2000 data sets; split it"
+    path = written(path, one * 1500)
+    peak, result = peak_of(read_all, path)
+    assert "holds 1500 data sets, too many to list" in str(result)
+    assert peak < bound(path)
+    assert read_fcs(path, data_set=1499).n_data_sets == 1500
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from scaleshift.cells.fcs.remarks import Remarks, several
 from scaleshift.cells.fcs.text import integer, number, words
@@ -189,30 +190,26 @@ def _byte_order(keywords: Mapping[str, str], widths: set[int]) -> str:
 
 def _layout(types: Sequence[str], bits: Sequence[int], masks: Sequence[int | None], order: str) -> Layout:
     """Neighbours that are stored alike as one run; few runs are fast."""
+    stored = [("u" if kind == "I" else "f", width // 8) for kind, width in zip(types, bits, strict=True)]
+    counting = [width if kept is None else min(width, kept) for width, kept in zip(bits, masks, strict=True)]
+    exact = [
+        count <= _EXACT_BITS if kind == "u" else width == 4
+        for (kind, width), count in zip(stored, counting, strict=True)
+    ]
     runs: list[Run] = []
-    offset, exact = 0, True
-    for channel, (kind, stored, kept) in enumerate(zip(types, bits, masks, strict=True)):
-        code, width = ("u" if kind == "I" else "f"), stored // 8
-        counting = stored if kept is None else min(stored, kept)
-        exact &= counting <= _EXACT_BITS if kind == "I" else width == 4
-        mask = (1 << counting) - 1
-        last = runs[-1] if runs else None
-        if last is not None and (last.kind, last.width) == (code, width):
-            runs[-1] = Run(last.first, channel + 1, last.offset, code, width, (*(last.masks or ()), mask))
-        else:
-            runs.append(Run(channel, channel + 1, offset, code, width, (mask,)))
-        offset += width
+    first = offset = 0
+    for (kind, width), group in groupby(stored):
+        stop = first + len(list(group))
+        masked = kind == "u" and any(count < 8 * width for count in counting[first:stop])
+        kept = tuple((1 << count) - 1 for count in counting[first:stop]) if masked else None
+        runs.append(Run(first, stop, offset, kind, width, kept))
+        offset += (stop - first) * width
+        first = stop
     return Layout(
-        runs=tuple(_without_idle_masks(run) for run in runs),
+        runs=tuple(runs),
         order=order,
         row_bytes=offset,
         n_channels=len(types),
-        dtype="float32" if exact else "float64",
+        dtype="float32" if all(exact) else "float64",
         integer=tuple(kind == "I" for kind in types),
     )
-
-
-def _without_idle_masks(run: Run) -> Run:
-    everything = (1 << 8 * run.width) - 1
-    idle = run.kind == "f" or all(mask == everything for mask in run.masks or ())
-    return Run(run.first, run.stop, run.offset, run.kind, run.width, None if idle else run.masks)

@@ -60,14 +60,14 @@ def locate(header: Header, keywords: Mapping[str, str], layouts: Sequence[Layout
     }
     told = {source: pair for source, pair in pairs.items() if _is_complete(source, pair)}
     text_end = header.text.end or 0
-    for layout in layouts:
-        n_events = _count(told, layout.row_bytes) if promised is None else promised
-        if n_events is None:
-            continue
-        begin = _begin(pairs, told, n_events * layout.row_bytes, layout.row_bytes, text_end, size)
-        if begin is not None:
-            _check_complete(begin, n_events, layout.row_bytes, size)
-            return Place(begin, n_events, layout, _remarks(told, begin, n_events, layout.row_bytes, promised))
+    for find in (_fitting, _leaving_some, _without_end):
+        for layout in layouts:
+            row = layout.row_bytes
+            n_events = _count(told, row) if promised is None else promised
+            begin = None if n_events is None else find(pairs, told, n_events * row, row, text_end, size)
+            if begin is not None and n_events is not None:
+                _check_complete(begin, n_events, row, size)
+                return Place(begin, n_events, layout, _remarks(told, begin, n_events, row, promised))
     raise DataError(_disagreement(pairs, told, promised, layouts, size) + _packed(keywords, layouts[0]))
 
 
@@ -96,19 +96,33 @@ def _count(told: Mapping[str, Span], row: int) -> int | None:
     return next((_length(pair) // row for pair in told.values() if _length(pair) % row <= 1), None)
 
 
-def _begin(
+def _fitting(
     pairs: Mapping[str, Span], told: Mapping[str, Span], need: int, row: int, text_end: int, size: int
 ) -> int | None:
-    """First byte of DATA; None where no rule finds it."""
-    lengths = {pair.begin or 0: _length(pair) - need for pair in told.values()}
+    """First byte of DATA by the pair whose length is right; the end may be exclusive."""
     fitting = [pair.begin or 0 for pair in told.values() if _length(pair) - need in (0, 1)]
-    if fitting:
-        return min(fitting, key=lambda begin: (begin + need > size, begin < text_end, abs(begin - text_end)))
+    if not fitting:
+        return None
+    return min(fitting, key=lambda begin: (begin + need > size, begin < text_end, abs(begin - text_end)))
+
+
+def _leaving_some(
+    pairs: Mapping[str, Span], told: Mapping[str, Span], need: int, row: int, text_end: int, size: int
+) -> int | None:
+    """First byte of DATA where all agree on it, and less than one event is left over; any for no events."""
     if need == 0:
         return 0 if all(_length(pair) < row for pair in told.values()) else None
-    if told:
-        agreed = len(lengths) == 1 and all(0 < _length(pair) - need < row for pair in told.values())
-        return next(iter(lengths)) if agreed else None
+    begins = {pair.begin for pair in told.values()}
+    agreed = len(begins) == 1 and all(0 < _length(pair) - need < row for pair in told.values())
+    return begins.pop() if agreed else None
+
+
+def _without_end(
+    pairs: Mapping[str, Span], told: Mapping[str, Span], need: int, row: int, text_end: int, size: int
+) -> int | None:
+    """First byte of DATA where nothing tells its end; after TEXT if that leads to the end of the file."""
+    if told or need == 0:
+        return None
     begins = [pair.begin for pair in pairs.values() if pair.begin is not None and pair.begin >= text_end > 0]
     if begins:
         return begins[-1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from io import FileIO
 from typing import NamedTuple, TypeVar
 
@@ -21,6 +22,16 @@ T = TypeVar("T")
 Read = Callable[[int, int], bytes]  # bytes of the file from `begin` to before `end`
 _MOST_DATA_SETS = 2000
 _MEGABYTE = 1 << 20
+_PIECE = 130  # bytes of memory that a key or a value takes at most beside its text
+_CHANNEL = 400  # and a channel
+
+
+class Wish(NamedTuple):
+    """What the caller of `read_fcs` or `list_data_sets` asks for."""
+
+    path: str
+    raw: bool
+    duplicates: Duplicates
 
 
 class Preamble(NamedTuple):
@@ -78,9 +89,9 @@ def read_fcs(
     >>> fcs.version, fcs.n_events, fcs.events.dtype
     ('FCS3.1', 100, dtype('float32'))
     """
-    name = _check(path, duplicates)
-    with opened(name) as (file, size):
-        return _located(name, lambda: describe(_reader(file, size), size, name, raw, data_set, duplicates))
+    wish = _checked(path, raw, duplicates)
+    with opened(wish.path) as (file, size):
+        return _located(wish.path, lambda: describe(_reader(file, size), size, wish, data_set))
 
 
 def list_data_sets(
@@ -107,14 +118,12 @@ def list_data_sets(
     >>> [fcs.n_events for fcs in list_data_sets("tests/data/flowkit_line100.fcs")]
     [100]
     """
-    name = _check(path, duplicates)
-    with opened(name) as (file, size):
-        return _located(name, lambda: describe_all(_reader(file, size), size, name, raw, duplicates))
+    wish = _checked(path, raw, duplicates)
+    with opened(wish.path) as (file, size):
+        return _located(wish.path, lambda: describe_all(_reader(file, size), size, wish))
 
 
-def describe(
-    read: Read, size: int, path: str, raw: bool, data_set: int | None, duplicates: Duplicates
-) -> FcsFile:
+def describe(read: Read, size: int, wish: Wish, data_set: int | None) -> FcsFile:
     """Describe one data set of the bytes that `read` gives; `size` is their number."""
     first = read_preamble(read, size, 0)
     starts, warnings = _starts(read, size, first)
@@ -124,25 +133,37 @@ def describe(
     if data_set is not None and not 0 <= data_set < n:
         raise DataError(f"has no data_set={data_set}: it holds {n}, counted from 0")
     chosen = read_preamble(read, size, starts[data_set]) if data_set else first
-    return _describe(chosen, size, path, raw, data_set or 0, n, duplicates, warnings)
+    fcs = _describe(_with_supplement(chosen, read, size), size, wish)
+    return replace(fcs, data_set=data_set or 0, n_data_sets=n, warnings=[*warnings, *fcs.warnings])
 
 
-def describe_all(read: Read, size: int, path: str, raw: bool, duplicates: Duplicates) -> list[FcsFile]:
+def describe_all(read: Read, size: int, wish: Wish) -> list[FcsFile]:
     """Describe all data sets of the bytes that `read` gives."""
     starts, warnings = _starts(read, size, read_preamble(read, size, 0))
     n = len(starts)
-    files = []
+    files: list[FcsFile] = []
+    shared: dict[str, str] = {}  # data sets of a file say the same things: kept once
+    memory = 0
     for number, start in enumerate(starts):
         try:
-            preamble = read_preamble(read, size, start)
-            files.append(_describe(preamble, size, path, raw, number, n, duplicates, warnings))
+            preamble = _with_supplement(read_preamble(read, size, start), read, size)
+            keywords = {
+                shared.setdefault(k, k): shared.setdefault(v, v) for k, v in preamble.keywords.items()
+            }
+            fcs = _describe(preamble._replace(keywords=keywords), size, wish)
         except DataError as error:
             raise error if n == 1 else DataError(f"data set {number} of {n} {error}") from None
+        files.append(replace(fcs, data_set=number, n_data_sets=n, warnings=[*warnings, *fcs.warnings]))
+        memory += 1000 + 50 * (len(keywords) + len(fcs.channels))
+        if n > 1 and memory + _PIECE * len(shared) > _MEGABYTE + 2 * size:
+            raise DataError(
+                f"holds {n} data sets, too many to list for {size} bytes; read one by one (data_set=)"
+            )
     return files
 
 
 def read_preamble(read: Read, size: int, start: int) -> Preamble:
-    """Read HEADER and TEXT, and the supplemental TEXT where there is one."""
+    """Read HEADER and TEXT."""
     head = read(start, start + HEADER_BYTES)
     header = parse_header(head)
     begin, end = header.text
@@ -156,32 +177,27 @@ def read_preamble(read: Read, size: int, start: int) -> Preamble:
     text = read(start + begin, start + end + 1)
     _check_size(text, text[:1], size)
     keywords, warnings = parse_text(text)
-    keywords, more = _with_supplement(keywords, header, read, size, start)
-    return Preamble(start, header, keywords, warnings + more, zlib.crc32(text, zlib.crc32(head)))
+    return Preamble(start, header, keywords, warnings, zlib.crc32(text, zlib.crc32(head)))
 
 
-def _describe(
-    preamble: Preamble,
-    size: int,
-    path: str,
-    raw: bool,
-    data_set: int,
-    n_data_sets: int,
-    duplicates: Duplicates,
-    remarks: list[str],
-) -> FcsFile:
+def _describe(preamble: Preamble, size: int, wish: Wish) -> FcsFile:
+    """Description of one data set, as if it were the only one."""
     keywords = preamble.keywords
     n_channels = count_channels(keywords)
+    if 2 * _PIECE * len(keywords) + _CHANNEL * n_channels > _MEGABYTE + 2 * size:
+        raise DataError(
+            f"promises {n_channels} channels, too many for a file of {size} bytes; export it again"
+        )
     layouts, type_warnings = possible_layouts(keywords, n_channels)
     place = locate(preamble.header, keywords, layouts, size - preamble.start)
-    channels, markers, name_warnings = name_channels(keywords, n_channels, duplicates)
+    channels, markers, name_warnings = name_channels(keywords, n_channels, wish.duplicates)
     spillover, spillover_warnings = find_spillover(keywords, (_MEGABYTE + size) // 100)
-    scales, scale_warnings = ((), []) if raw else find_scales(keywords, channels, place.layout.integer)
+    scales, scale_warnings = ((), []) if wish.raw else find_scales(keywords, channels, place.layout.integer)
     return FcsFile(
-        path=path,
+        path=wish.path,
         version=preamble.header.version,
-        data_set=data_set,
-        n_data_sets=n_data_sets,
+        data_set=0,
+        n_data_sets=1,
         n_events=place.n_events,
         channels=channels,
         markers=markers,
@@ -189,7 +205,6 @@ def _describe(
         spillover=spillover,
         warnings=[
             *preamble.warnings,
-            *remarks,
             *type_warnings,
             *place.warnings,
             *name_warnings,
@@ -227,29 +242,30 @@ def _starts(read: Read, size: int, first: Preamble) -> tuple[list[int], list[str
             return starts, []
 
 
-def _with_supplement(
-    keywords: dict[str, str], header: Header, read: Read, size: int, start: int
-) -> tuple[dict[str, str], list[str]]:
-    """Keywords of TEXT, and those of the supplemental TEXT that it does not have."""
+def _with_supplement(preamble: Preamble, read: Read, size: int) -> Preamble:
+    """The same with the keywords of the supplemental TEXT that TEXT does not have."""
+    keywords, start = preamble.keywords, preamble.start
     span = Span(integer(keywords.get("$BEGINSTEXT")), integer(keywords.get("$ENDSTEXT")))
     begin, end = span
-    if not begin or not end or span == header.text:
-        return keywords, []
+    if not begin or not end or span == preamble.header.text:
+        return preamble
     where = f"the supplemental TEXT at bytes {begin} to {end}"
+    more: dict[str, str] = {}
     if begin < HEADER_BYTES or end <= begin or start + end >= size:
-        return keywords, [f"{where} is not inside of the file; it was left out"]
-    text = read(start + begin, start + end + 1)
-    try:
-        _check_size(text, text[:1], size)
-        more, warnings = parse_text(text)
-    except DataError:
-        return keywords, [f"{where} is none (it begins with {text[:8]!r}); it was left out"]
-    return {**more, **keywords}, warnings
+        warnings = [f"{where} is not inside of the file; it was left out"]
+    else:
+        text = read(start + begin, start + end + 1)
+        try:
+            _check_size(text, text[:1], size)
+            more, warnings = parse_text(text)
+        except DataError:
+            warnings = [f"{where} is none (it begins with {text[:8]!r}); it was left out"]
+    return preamble._replace(keywords={**more, **keywords}, warnings=preamble.warnings + warnings)
 
 
 def _check_size(text: bytes, delimiter: bytes, size: int) -> None:
     """Refuse a TEXT whose keywords would take far more memory than the file has bytes."""
-    memory = len(text) * (3 if text.isascii() else 6) + 120 * text.count(delimiter)
+    memory = len(text) * (3 if text.isascii() else 6) + _PIECE * text.count(delimiter)
     if memory > _MEGABYTE + 2 * size:
         raise DataError(
             f"has a TEXT of {len(text)} bytes and {text.count(delimiter)} delimiters, too much for a file of "
@@ -267,14 +283,13 @@ def _reader(file: FileIO, size: int) -> Read:
     return read
 
 
-def _check(path: str | os.PathLike[str], duplicates: str) -> str:
-    """Path as text."""
+def _checked(path: str | os.PathLike[str], raw: bool, duplicates: Duplicates) -> Wish:
     if duplicates not in ("raise", "rename"):
         raise DataError(f'duplicates={duplicates!r}: pass "raise" or "rename"')
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     if "\0" in name:
         raise DataError(f"{name!r}: no file can have this name")
-    return name
+    return Wish(name, raw, duplicates)
 
 
 def _located(name: str, work: Callable[[], T]) -> T:
