@@ -169,6 +169,24 @@ class BlockReader:
 
 
 @dataclass(frozen=True, eq=False)
+class IntensityReader(BlockReader):
+    """Reader of X; gives only some of its columns where these are chosen."""
+
+    columns: np.ndarray | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of what is shown."""
+        n_rows, n_columns = super().shape
+        return (n_rows, n_columns if self.columns is None else len(self.columns))
+
+    def read(self, first: int, stop: int) -> np.ndarray:
+        """Intensities of the shown rows [first, stop)."""
+        block = super().read(first, stop)
+        return block if self.columns is None else np.take(block, self.columns, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
 class CodeReader(BlockReader):
     """Reader of a categorical's codes: checks them, and renumbers them where categories were selected."""
 
