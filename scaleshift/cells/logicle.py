@@ -152,13 +152,16 @@ def _distance(x: np.ndarray, found: Coefficients) -> np.ndarray:
         v[huge] = 0
     furthest = np.minimum(np.log1p(v) / b, v / (b + k * d))
     t, enough = furthest.copy(), 1e-5 * np.minimum(furthest, 1 / b)
+    going = np.ones(t.shape, bool)
     for _ in range(MAX_STEPS):
         grown, shrunk = np.expm1(b * t), np.expm1(-d * t)
         slope = b * (grown + 1) + k * d * (shrunk + 1)
         step = (grown - k * shrunk - v) / slope
         step /= 1 - 0.5 * b * b * step * (grown - shrunk) / slope
-        t = np.clip(t - step, 0, furthest)
-        if not (np.abs(step) > enough).any():  # the next step would be about its third power
+        # Each value stops by itself: what else is in the tile does not show.
+        t = np.where(going, np.clip(t - step, 0, furthest), t)
+        going &= np.abs(step) > enough  # the next step would be about its third power
+        if not going.any():
             break
     if any_huge:
         t[huge] = (np.log(x[huge]) - math.log(s)) / b

@@ -57,7 +57,7 @@ class Transform(ABC):
         Arcsinh(cofactor=5.0)
         """
         name = value.get("name") if isinstance(value, Mapping) else None
-        if name not in TRANSFORMS:
+        if not isinstance(name, str) or name not in TRANSFORMS:
             raise SchemaError(f"a stored transform is {value!r}; known: {', '.join(TRANSFORMS)}")
         try:
             return TRANSFORMS[name](**{key: item for key, item in value.items() if key != "name"})
@@ -229,13 +229,13 @@ def resolve(
                 raise DataError(
                     f"transform names the column {name!r}, which there is not{suggestion(name, names)}"
                 )
+    found: Transform
     chosen: list[Transform] = []
     reasons: dict[tuple[Transform, str], list[str]] = {}
     for name, kind in zip(names, kinds, strict=True):
         wanted = asked.get(name, default if kind == "marker" else "auto")
-        if kind != "marker" and wanted == "auto":
-            found, reason = Identity(), "no marker"
-        else:
+        found, reason = Identity(), "no marker"
+        if kind == "marker" or wanted != "auto":
             found, reason = _choice(wanted, modality)
         chosen.append(found)
         reasons.setdefault((found, reason), []).append(name)
