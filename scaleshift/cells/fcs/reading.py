@@ -1,0 +1,281 @@
+"""Which data sets does a file hold, and what does each say about itself? Reads HEADER and TEXT only."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from scaleshift.cells.fcs.file import FcsFile, opened
+from scaleshift.cells.fcs.header import HEADER_BYTES, Header, Span, parse_header
+from scaleshift.cells.fcs.layout import possible_layouts
+from scaleshift.cells.fcs.names import Duplicates, count_channels, find_spillover, name_channels
+from scaleshift.cells.fcs.offsets import locate
+from scaleshift.cells.fcs.scaling import find_scales
+from scaleshift.cells.fcs.text import integer, parse_text
+from scaleshift.errors import DataError
+
+T = TypeVar("T")
+Read = Callable[[int, int], bytes]  # bytes of the file from `begin` to before `end`
+_MOST_DATA_SETS = 2000
+_MEGABYTE = 1 << 20
+
+
+class Preamble(NamedTuple):
+    """HEADER and TEXT of one data set.
+
+    Attributes
+    ----------
+    start : int
+        First byte of the data set in the file.
+    header : Header
+    keywords : dict of str
+    warnings : list of str
+    crc : int
+        CRC-32 of both.
+    """
+
+    start: int
+    header: Header
+    keywords: dict[str, str]
+    warnings: list[str]
+    crc: int
+
+
+def read_fcs(
+    path: str | os.PathLike[str],
+    raw: bool = False,
+    data_set: int | None = None,
+    duplicates: Duplicates = "raise",
+) -> FcsFile:
+    """Describe an FCS file (2.0, 3.0, 3.1, 3.2); its events are read from the result, by slices.
+
+    Parameters
+    ----------
+    path : str or path-like
+    raw : bool
+        Leave values as they are stored: no logarithmic amplifiers ($PnE), gains ($PnG) or clock ($TIMESTEP).
+        Bits above the range of an integer ($PnR) are masked away in any case.
+    data_set : int, optional
+        Which data set, counted from 0; needed if there are several.
+    duplicates : "raise" or "rename"
+        What to do about channel names ($PnN) that stand twice: refuse them, or number them.
+
+    Returns
+    -------
+    FcsFile
+
+    Raises
+    ------
+    DataError
+        One line that begins with the path: what was found, where, what to do.
+
+    Examples
+    --------
+    >>> fcs = read_fcs("tests/data/flowkit_line100.fcs")
+    >>> fcs.version, fcs.n_events, fcs.events.dtype
+    ('FCS3.1', 100, dtype('float32'))
+    """
+    name = _check(path, duplicates)
+    with opened(name) as (handle, size):
+        return _located(name, lambda: describe(_reader(handle, size), size, name, raw, data_set, duplicates))
+
+
+def list_data_sets(
+    path: str | os.PathLike[str], raw: bool = False, duplicates: Duplicates = "raise"
+) -> list[FcsFile]:
+    """Describe each data set of an FCS file; most files hold one.
+
+    Parameters
+    ----------
+    path, raw, duplicates
+        As in `read_fcs`.
+
+    Returns
+    -------
+    list of FcsFile
+
+    Raises
+    ------
+    DataError
+        If one of them cannot be read.
+
+    Examples
+    --------
+    >>> [fcs.n_events for fcs in list_data_sets("tests/data/flowkit_line100.fcs")]
+    [100]
+    """
+    name = _check(path, duplicates)
+    with opened(name) as (handle, size):
+        return _located(name, lambda: describe_all(_reader(handle, size), size, name, raw, duplicates))
+
+
+def describe(
+    read: Read, size: int, path: str, raw: bool, data_set: int | None, duplicates: Duplicates
+) -> FcsFile:
+    """Describe one data set of the bytes that `read` gives; `size` is their number."""
+    first = read_preamble(read, size, 0)
+    starts, warnings = _starts(read, size, first)
+    n = len(starts)
+    if data_set is None and n > 1:
+        raise DataError(f"holds {n} data sets; pass data_set=0 to data_set={n - 1}, or split it")
+    if data_set is not None and not 0 <= data_set < n:
+        raise DataError(f"has no data_set={data_set}: it holds {n}, counted from 0")
+    chosen = read_preamble(read, size, starts[data_set]) if data_set else first
+    return _describe(chosen, size, path, raw, data_set or 0, n, duplicates, warnings)
+
+
+def describe_all(read: Read, size: int, path: str, raw: bool, duplicates: Duplicates) -> list[FcsFile]:
+    """Describe all data sets of the bytes that `read` gives."""
+    starts, warnings = _starts(read, size, read_preamble(read, size, 0))
+    n = len(starts)
+    files = []
+    for number, start in enumerate(starts):
+        try:
+            preamble = read_preamble(read, size, start)
+            files.append(_describe(preamble, size, path, raw, number, n, duplicates, warnings))
+        except DataError as error:
+            raise error if n == 1 else DataError(f"data set {number} of {n} {error}") from None
+    return files
+
+
+def read_preamble(read: Read, size: int, start: int) -> Preamble:
+    """Read HEADER and TEXT, and the supplemental TEXT where there is one."""
+    head = read(start, start + HEADER_BYTES)
+    header = parse_header(head)
+    begin, end = header.text
+    if begin is None or end is None or begin < HEADER_BYTES or end <= begin:
+        raise DataError(f"has no place of TEXT in its HEADER ({head[10:26]!r}); export it again")
+    if start + end >= size:
+        raise DataError(
+            f"is cut off inside its TEXT: it should end at byte {start + end}, the file has {size} bytes; "
+            "get a complete copy"
+        )
+    text = read(start + begin, start + end + 1)
+    _check_size(text, text[:1], size)
+    keywords, warnings = parse_text(text)
+    keywords, more = _with_supplement(keywords, header, read, size, start)
+    return Preamble(start, header, keywords, warnings + more, zlib.crc32(text, zlib.crc32(head)))
+
+
+def _describe(
+    preamble: Preamble,
+    size: int,
+    path: str,
+    raw: bool,
+    data_set: int,
+    n_data_sets: int,
+    duplicates: Duplicates,
+    remarks: list[str],
+) -> FcsFile:
+    keywords = preamble.keywords
+    n_channels = count_channels(keywords)
+    layouts, type_warnings = possible_layouts(keywords, n_channels)
+    place = locate(preamble.header, keywords, layouts, size - preamble.start)
+    channels, markers, name_warnings = name_channels(keywords, n_channels, duplicates)
+    spillover, spillover_warnings = find_spillover(keywords, (_MEGABYTE + size) // 100)
+    scales, scale_warnings = ((), []) if raw else find_scales(keywords, channels, place.layout.integer)
+    return FcsFile(
+        path=path,
+        version=preamble.header.version,
+        data_set=data_set,
+        n_data_sets=n_data_sets,
+        n_events=place.n_events,
+        channels=channels,
+        markers=markers,
+        keywords=keywords,
+        spillover=spillover,
+        warnings=[
+            *preamble.warnings,
+            *remarks,
+            *type_warnings,
+            *place.warnings,
+            *name_warnings,
+            *spillover_warnings,
+            *scale_warnings,
+        ],
+        text_crc=preamble.crc,
+        layout=place.layout,
+        scales=scales,
+        begin=preamble.start + place.begin,
+    )
+
+
+def _starts(read: Read, size: int, first: Preamble) -> tuple[list[int], list[str]]:
+    """First bytes of all data sets, along $NEXTDATA, which only leads forward."""
+    starts, preamble = [0], first
+    while True:
+        step = integer(preamble.keywords.get("$NEXTDATA")) or 0
+        if step == 0:
+            return starts, []
+        following = preamble.start + step
+        if (
+            step <= (preamble.header.text.end or 0)
+            or following >= size
+            or read(following, following + 3) != b"FCS"
+        ):
+            where = f"$NEXTDATA of data set {len(starts) - 1} points to byte {following}"
+            return starts, [f"{where}, where no data set begins; it was taken as the last one"]
+        if len(starts) == _MOST_DATA_SETS:
+            raise DataError(f"holds more than {_MOST_DATA_SETS} data sets; split it")
+        starts.append(following)
+        try:
+            preamble = read_preamble(read, size, following)
+        except DataError:  # it is told when this data set is asked for
+            return starts, []
+
+
+def _with_supplement(
+    keywords: dict[str, str], header: Header, read: Read, size: int, start: int
+) -> tuple[dict[str, str], list[str]]:
+    """Keywords of TEXT, and those of the supplemental TEXT that it does not have."""
+    span = Span(integer(keywords.get("$BEGINSTEXT")), integer(keywords.get("$ENDSTEXT")))
+    begin, end = span
+    if not begin or not end or span == header.text:
+        return keywords, []
+    where = f"the supplemental TEXT at bytes {begin} to {end}"
+    if begin < HEADER_BYTES or end <= begin or start + end >= size:
+        return keywords, [f"{where} is not inside of the file; it was left out"]
+    text = read(start + begin, start + end + 1)
+    try:
+        _check_size(text, text[:1], size)
+        more, warnings = parse_text(text)
+    except DataError:
+        return keywords, [f"{where} is none (it begins with {text[:8]!r}); it was left out"]
+    return {**more, **keywords}, warnings
+
+
+def _check_size(text: bytes, delimiter: bytes, size: int) -> None:
+    """Refuse a TEXT whose keywords would take far more memory than the file has bytes."""
+    memory = len(text) * (3 if text.isascii() else 6) + 120 * text.count(delimiter)
+    if memory > _MEGABYTE + 2 * size:
+        raise DataError(
+            f"has a TEXT of {len(text)} bytes and {text.count(delimiter)} delimiters, too much for a file of "
+            f"{size} bytes; export it again"
+        )
+
+
+def _reader(handle: int, size: int) -> Read:
+    def read(begin: int, end: int) -> bytes:
+        return os.pread(handle, max(0, min(end, size) - begin), begin) if begin < size else b""
+
+    return read
+
+
+def _check(path: str | os.PathLike[str], duplicates: str) -> str:
+    """Path as text."""
+    if duplicates not in ("raise", "rename"):
+        raise DataError(f'duplicates={duplicates!r}: pass "raise" or "rename"')
+    name = os.fspath(path)
+    if "\0" in name:
+        raise DataError(f"{name!r}: no file can have this name")
+    return name
+
+
+def _located(name: str, work: Callable[[], T]) -> T:
+    """Result of `work`, whose errors get the path in front."""
+    try:
+        return work()
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
