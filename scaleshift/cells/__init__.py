@@ -1,7 +1,8 @@
-"""A study comes in: arrays, tables and AnnData objects in memory, one Zarr store on disk."""
+"""A study comes in: files, tables and AnnData objects; in memory, or as one Zarr store on disk."""
 
 from scaleshift.cells.arrays import as_cells
+from scaleshift.cells.ingest import ingest
 from scaleshift.cells.store import open_cells
 from scaleshift.cells.write import append_cells, write_cells
 
-__all__ = ["append_cells", "as_cells", "open_cells", "write_cells"]
+__all__ = ["append_cells", "as_cells", "ingest", "open_cells", "write_cells"]

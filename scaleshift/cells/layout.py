@@ -130,6 +130,12 @@ def write_scaling(group: zarr.Group, first: int, location: np.ndarray, scale: np
         _complete(array_of(group, f"uns/{name}", str(group.store)))[first : first + len(values)] = values
 
 
+def write_text(group: zarr.Group, name: str, text: str) -> None:
+    """Write a text for machines into `uns`."""
+    _create(group, f"uns/{name}", (), (), (), str, "", _encoding("string"), overwrite=True)
+    _complete(array_of(group, f"uns/{name}", str(group.store)))[...] = text
+
+
 def commit(group: zarr.Group, manifest: Manifest) -> None:
     """Make the samples of a manifest visible to readers: one file, replaced at once."""
     _complete(array_of(group, RECORD, manifest.path))[...] = manifest.to_json()

@@ -8,8 +8,10 @@ from typing import Any
 import click
 
 import scaleshift
+from scaleshift.cli.check import check as check_command
 from scaleshift.cli.demo import demo as demo_command
 from scaleshift.cli.doctor import doctor as doctor_command
+from scaleshift.cli.ingest import ingest as ingest_command
 from scaleshift.cli.quantify import quantify as quantify_command
 from scaleshift.errors import ScaleshiftError
 
@@ -36,6 +38,8 @@ def main() -> None:
 
     \b
     scaleshift demo                              see it work on a small real study
+    scaleshift check FILES                       what is wrong with these files?
+    scaleshift ingest FILES STORE                make a study of them
     scaleshift quantify STORE --source "..."     class proportions of unlabelled samples
     scaleshift doctor                            what is installed, what is missing
 
@@ -43,6 +47,8 @@ def main() -> None:
     """
 
 
+main.add_command(check_command)
 main.add_command(demo_command)
 main.add_command(doctor_command)
+main.add_command(ingest_command)
 main.add_command(quantify_command)
