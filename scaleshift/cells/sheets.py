@@ -214,7 +214,7 @@ def match_files(sheet: SampleSheet | None, paths: Sequence[str]) -> Matched:
     >>> matched.samples, matched.metadata
     ({'data/a.fcs': 's1'}, {'day': {'s1': 3}})
     >>> print(matched.problems[0])
-    data/b.fcs: has no row in table and is left out; add a row if it belongs to the study
+    data/b.fcs: has no row in table and is left out; add a row for what belongs to the study
     """
     paths = list(dict.fromkeys(os.fspath(path) for path in paths))
     if sheet is None:
@@ -262,9 +262,8 @@ def _without_file(sheet: SampleSheet, rows: Sequence[int], names: Sequence[str])
     problems = []
     for row in rows[:SHOWN]:
         alike = nearest(sheet.files[row], names)
-        hint = f"the nearest is {alike}: " if alike else ""
-        text = f"no file for the row {sheet.files[row]!r}"
-        problems.append(Problem("error", sheet.path, text, hint + fix))
+        hint = f", the nearest is {alike}" if alike else ""
+        problems.append(Problem("error", sheet.path, f"no file for the row {sheet.files[row]!r}{hint}", fix))
     if len(rows) > SHOWN:
         first, last = sheet.files[rows[SHOWN]], sheet.files[rows[-1]]
         text = f"no file for {len(rows) - SHOWN} more rows, {first!r} to {last!r}"
@@ -275,7 +274,8 @@ def _without_file(sheet: SampleSheet, rows: Sequence[int], names: Sequence[str])
 def _without_row(sheet: SampleSheet, paths: Sequence[str]) -> list[Problem]:
     if not paths:
         return []
-    others = "".join(f", {path}" for path in paths[1:SHOWN]) + (", ..." if len(paths) > SHOWN else "")
-    more = f" (and {len(paths) - 1} more: {others[2:]})" if others else ""
-    text = f"has no row in {sheet.path} and is left out{more}"
-    return [Problem("warning", paths[0], text, "add a row if it belongs to the study")]
+    text = f"has no row in {sheet.path} and is left out"
+    if len(paths) > 1:
+        others = ", ".join(paths[1:4]) + (", ..." if len(paths) > 4 else "")
+        text += f", as are {len(paths) - 1} more files ({others})"
+    return [Problem("warning", paths[0], text, "add a row for what belongs to the study")]
