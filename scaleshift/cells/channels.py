@@ -14,7 +14,7 @@ Modality = Literal["mass", "fluorescence", "unknown"]
 # What programs write where no name was given
 NO_NAME = frozenset(("", "-", "na", "n/a", "nan", "<na>", "null", "none"))
 
-# Isotopes of mass cytometry, element and mass numbers: Cd110 is one, CD110 a marker, Y705 a phosphorylated site
+# Isotopes of mass cytometry, element and mass numbers: Cd110 is one, CD110 a marker, Y705 a phosphorylation
 ISOTOPES = {
     "Ag": (107, 109), "ArAr": (80, 80), "Au": (197, 197), "BCKG": (190, 190), "Ba": (130, 138),
     "Bi": (209, 209), "Cd": (106, 116), "Ce": (136, 142), "Cs": (133, 133), "Dy": (156, 164),
@@ -71,8 +71,8 @@ DNA = re.compile(
 )
 # Dead or alive is how a cell was treated, not which cell it is, and it is gated before: no feature.
 VIABILITY = re.compile(
-    r"^(live|dead|l[/_ -]?d)([^a-z]|$)|([^a-z]|^)(live|dead|ld)$|(live|dead)[^a-z]*(live|dead)|viab|^via$|zombie"
-    r"|cis-?(plat|pt)|^cis$|7-?aad|propidium|^pi$|sytox|^aqua$|ghost[^a-z]*dye|fvd([^a-z]|$)|fvs[0-9]|draq7"
+    r"^(live|dead|l[/_ -]?d)([^a-z]|$)|([^a-z]|^)(live|dead|ld)$|(live|dead)[^a-z]*(live|dead)"
+    r"|viab|^via$|zombie|cis-?(plat|pt)|^cis$|7-?aad|propidium|^pi$|sytox|^aqua$|ghost[^a-z]*dye|fvd([^a-z]|$)|fvs[0-9]|draq7"
     r"|fixable",
     re.IGNORECASE,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +13,7 @@ from scaleshift.blocks.labels import natural_key
 from scaleshift.cells.filenames import Pairs, nearest, pair, sample_names
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.schema import CELL, LONG_NAMES
-from scaleshift.cells.tables import place_of, read_table, typed_values
+from scaleshift.cells.tables import find_column, place_of, read_table, typed_values
 from scaleshift.errors import DataError
 
 # Column names without case and punctuation, best first
@@ -117,13 +116,6 @@ def read_samples(source: str | os.PathLike[str] | pd.DataFrame) -> SampleSheet:
     metadata = _renamed(metadata, place, problems)
     problems += _disagreements(samples, files, metadata, place)
     return SampleSheet(place, files, samples, metadata, tuple(problems))
-
-
-def find_column(table: pd.DataFrame, synonyms: Sequence[str], other_than: str | None = None) -> str | None:
-    """The column called by the first of the synonyms that there is, whatever its case and punctuation."""
-    plain = {re.sub(r"[^a-z0-9]", "", str(name).casefold()): name for name in reversed(table.columns)}
-    found = [plain[name] for name in synonyms if name in plain and plain[name] != other_than]
-    return found[0] if found else None
 
 
 def _each_file_once(table: pd.DataFrame, column: str, place: str) -> tuple[pd.DataFrame, list[Problem]]:

@@ -83,6 +83,13 @@ def place_of(source: str | os.PathLike[str] | pd.DataFrame) -> str:
     return TABLE if isinstance(source, pd.DataFrame) else os.fspath(source)
 
 
+def find_column(table: pd.DataFrame, synonyms: Sequence[str], other_than: str | None = None) -> str | None:
+    """The column called by the first of the synonyms that there is, whatever its case and punctuation."""
+    plain = {re.sub(r"[^a-z0-9]", "", str(name).casefold()): name for name in reversed(table.columns)}
+    found = [plain[name] for name in synonyms if name in plain and plain[name] != other_than]
+    return found[0] if found else None
+
+
 def typed_values(values: Iterable[str], decimal: str = ".") -> tuple[Any, ...]:
     """A column of text as int, float, bool or text, None where a value is missing.
 
