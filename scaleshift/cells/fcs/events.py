@@ -9,9 +9,9 @@ from scaleshift.cells.fcs.layout import BIG, BIG_WORDS, LITTLE_WORDS, Layout, Ru
 
 def is_stored_as_read(layout: Layout) -> bool:
     """Whether the bytes of DATA are the matrix itself: floats of one type in the machine's byte order."""
-    return (
-        len(layout.runs) == 1 and layout.runs[0].kind == "f" and _dtype(layout, 0) == np.dtype(layout.dtype)
-    )
+    run = layout.runs[0]
+    plain = len(layout.runs) == 1 and run.kind == "f" and _is_simple(layout, run)
+    return plain and _dtype(layout, run) == np.dtype(layout.dtype)
 
 
 def decode(data: np.ndarray, layout: Layout, out: np.ndarray) -> None:
@@ -24,9 +24,9 @@ def decode(data: np.ndarray, layout: Layout, out: np.ndarray) -> None:
     out : array of layout.dtype, (n, n_channels)
         Filled.
     """
-    for number, run in enumerate(layout.runs):
+    for run in layout.runs:
         if _is_simple(layout, run):
-            values = _columns(data, layout, run, _dtype(layout, number), len(out))
+            values = _columns(data, layout, run, _dtype(layout, run), len(out))
         else:
             values = _assemble(data, layout, run, len(out))
         if run.masks is not None:
@@ -39,8 +39,7 @@ def _is_simple(layout: Layout, run: Run) -> bool:
     return run.width in (1, 2, 8) or (run.width == 4 and layout.order not in (LITTLE_WORDS, BIG_WORDS))
 
 
-def _dtype(layout: Layout, number: int) -> np.dtype:
-    run = layout.runs[number]
+def _dtype(layout: Layout, run: Run) -> np.dtype:
     return np.dtype(f"{layout.order[0]}{run.kind}{run.width}")
 
 

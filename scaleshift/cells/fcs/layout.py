@@ -110,7 +110,7 @@ def possible_layouts(keywords: Mapping[str, str], n_channels: int) -> tuple[list
     if odd:
         told = several([f"$P{i}B={widths[i - 1]}" for i in odd])
         remarks.add(told, "is not how such values are stored; the size of DATA told the width")
-    order = _byte_order(keywords, max(map(max, candidates)))
+    order = _byte_order(keywords, {stored for bits in candidates for stored in bits})
     return [_layout(types, bits, masks, order) for bits in candidates], remarks.lines()
 
 
@@ -169,7 +169,7 @@ def _mask_bits(keywords: Mapping[str, str], channel: int, remarks: Remarks) -> i
     return (-int(-top // 1) - 1).bit_length()  # ceil(log2($PnR))
 
 
-def _byte_order(keywords: Mapping[str, str], widest: int) -> str:
+def _byte_order(keywords: Mapping[str, str], widths: set[int]) -> str:
     told = words(keywords.get("$BYTEORD"))
     significance = tuple(int(digit) for digit in re.findall("[0-9]", told[:64]))
     ascending = tuple(range(1, len(significance) + 1))
@@ -177,12 +177,12 @@ def _byte_order(keywords: Mapping[str, str], widest: int) -> str:
         return LITTLE
     if significance and significance == ascending[::-1]:
         return BIG
-    if significance in _ORDERS and widest in (8, 16, 32):
+    if significance in _ORDERS and widths <= {8, 16, 32}:
         return _ORDERS[significance]
-    if not told and widest == 8:
+    if not told and widths == {8}:
         return LITTLE
     orders = "1,2,3,4 | 4,3,2,1 | 1,2 | 2,1 | 3,4,1,2 (the last up to 32 bits)"
-    raise DataError(f"has $BYTEORD {told[:20]!r} for values of {widest} bits; export it with one of {orders}")
+    raise DataError(f"has $BYTEORD {told[:20]!r} for values of {max(widths)} bits; export it with one of {orders}")
 
 
 def _layout(types: Sequence[str], bits: Sequence[int], masks: Sequence[int | None], order: str) -> Layout:

@@ -55,8 +55,11 @@ def find_scales(
     Examples
     --------
     >>> keywords = {"$P1E": "4,0", "$P1R": "1024", "$P2G": "0"}
-    >>> find_scales(keywords, ["FL1", "FL2"], [True, True])
-    ((Scale(channel=0, decades=4.0, lowest=1.0, top=1024.0, gain=1.0, step=1.0),), ["$P2G: is '0'; taken as 1"])
+    >>> scales, warnings = find_scales(keywords, ["FL1", "FL2"], [True, True])
+    >>> scales
+    (Scale(channel=0, decades=4.0, lowest=1.0, top=1024.0, gain=1.0, step=1.0),)
+    >>> warnings
+    ["$P2G: is '0'; taken as 1"]
     """
     scales: list[Scale] = []
     remarks = Remarks()

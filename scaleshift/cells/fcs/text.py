@@ -46,7 +46,7 @@ def parse_text(segment: bytes) -> tuple[dict[str, str], list[str]]:
     {'$TOT': '100', '$P1N': 'FL1/FL2', '$P1S': '', '$PAR': '1'}
     """
     delimiter = segment[:1].decode("latin-1")
-    if not delimiter or delimiter.isalnum() or delimiter == "$":
+    if not delimiter or segment[:1].isalnum() or delimiter == "$":
         raise DataError(f"has no delimiter at the start of TEXT, but {segment[:8]!r}; export it again")
     pieces = _pieces(segment)
     keywords, warnings = _pair(pieces, delimiter)
