@@ -30,9 +30,7 @@ SAMPLES_A_TASK = 16  # whose scaling is learned
 SPILLOVERS, REPORT = "spillover", "import"  # in uns: the matrices by their keys; the report
 
 
-def assemble(
-    plan: StudyPlan, location: str, *, labels: Any, chunk_cells: int, resume: bool
-) -> IngestReport:
+def assemble(plan: StudyPlan, location: str, *, labels: Any, chunk_cells: int, resume: bool) -> IngestReport:
     """Write a planned study, or what is missing of it, then its labels; see `ingest`."""
     planned = _manifest(plan, location, chunk_cells)
     group, done = _resumed(planned) if resume else (None, None)
@@ -161,8 +159,8 @@ def _resumed(planned: Manifest) -> tuple[zarr.Group | None, Manifest | None]:
             f"{location} is an import of other files, or of these done otherwise: resume with the same files "
             "and options, or choose another path"
         )
-    group = zarr.open_group(store_at(location, read_only=False), mode="r+", zarr_format=3, use_consolidated=False)
-    return group, done
+    store = store_at(location, read_only=False)
+    return zarr.open_group(store, mode="r+", zarr_format=3, use_consolidated=False), done
 
 
 def _treatment(part: Part, plan: StudyPlan) -> Treatment:

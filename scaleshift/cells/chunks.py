@@ -16,6 +16,7 @@ from scaleshift.cells.files.described import Reader, Rows, read_pieces
 from scaleshift.cells.layout import write_rows
 from scaleshift.cells.reader import store_at
 from scaleshift.cells.schema import UNLABELLED
+from scaleshift.cells.spread import Method, location_scale
 from scaleshift.errors import DataError, ScaleshiftError
 
 PIECE_ROWS = 16_384  # treated at once: a few megabytes
@@ -91,9 +92,9 @@ Source = tuple[Reader, Rows, int, Treatment]  # rows of a file, and how many
 
 
 def scaling_of(
-    samples: list[list[Source]], method: str, features: np.ndarray
+    samples: list[list[Source]], method: Method, features: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Location and scale of some samples, (n_samples, n_markers) each, from evenly spaced rows of their files.
+    """Location and scale of some samples, (n_samples, n_markers) each, from evenly spaced rows.
 
     Columns that are no features stay as they are.
     """
@@ -103,14 +104,14 @@ def scaling_of(
 
 
 def _scaling_of_one(
-    sources: list[Source], method: str, features: np.ndarray
+    sources: list[Source], method: Method, features: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     total = sum(n for *_, n, _ in sources)
     values = [_spread(*source, total) for source in sources]
     location, scale = np.zeros(len(features)), np.ones(len(features))
     if total:
         some = np.concatenate(values)[:, features]
-        location[features], scale[features] = scaling.location_scale(some, method)
+        location[features], scale[features] = location_scale(some, method)
     return location, scale
 
 
@@ -143,7 +144,7 @@ def _fill(out: np.ndarray, piece: Piece) -> Written:
             values = scaling.scale_rows(values, piece.location, piece.scale)
         rows = out[first : first + len(values)]
         rows[:] = values
-        crc = zlib.crc32(rows, crc)
+        crc = zlib.crc32(rows.data, crc)
         with np.errstate(invalid="ignore"):  # infinities of both signs
             valid = np.isfinite(rows.sum(dtype=np.float64))
         if not valid:

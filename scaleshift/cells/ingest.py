@@ -10,6 +10,7 @@ from scaleshift.cells.assembly import assemble
 from scaleshift.cells.ingest_report import IngestReport
 from scaleshift.cells.manifest import locate
 from scaleshift.cells.plan import Options, plan_study, refuse_errors
+from scaleshift.cells.spread import Method
 from scaleshift.cells.write import CHUNK_CELLS
 from scaleshift.errors import DataError
 
@@ -24,7 +25,7 @@ def ingest(
     markers: Sequence[str] | str | None = None,
     transform: Any = "auto",
     compensation: Any = "auto",
-    scaling: str | None = None,
+    scaling: Method | None = None,
     errors: str = "raise",
     duplicates: str = "raise",
     data_sets: str = "raise",
@@ -32,7 +33,7 @@ def ingest(
     chunk_cells: int = CHUNK_CELLS,
     resume: bool = False,
 ) -> IngestReport:
-    """Make a study of files of events: FCS, LMD, CSV, parquet, h5ad, AnnData Zarr.
+    r"""Make a study of files of events: FCS, LMD, CSV, parquet, h5ad, AnnData Zarr.
 
     Everything is planned from the files' headers first; then each task writes one chunk of the study. Samples
     count once their last chunk is in, so a killed import leaves a study of what is finished, and
@@ -90,12 +91,14 @@ def ingest(
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     for name in ("s1", "s2"):
-    ...         _ = Path(folder, f"{name}.csv").write_text("CD3,CD4\\n1,2\\n3,4\\n")
+    ...         _ = Path(folder, f"{name}.csv").write_text("CD3,CD4\n1,2\n3,4\n")
     ...     report = ingest(folder, f"{folder}/study.zarr")
     >>> report.n_cells, report.samples, report.markers
     (4, ('s1', 's2'), ('CD3', 'CD4'))
     """
-    options = Options(meta, panel, markers, transform, compensation, scaling, errors, duplicates, data_sets, sample)
+    options = Options(
+        meta, panel, markers, transform, compensation, scaling, errors, duplicates, data_sets, sample
+    )
     _check(options)
     location = locate(store)
     refuse_taken(location, resume)

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from scaleshift.blocks import graph
 from scaleshift.blocks.labels import natural_key
 from scaleshift.cells import files, panel, sheets, transform
-from scaleshift.cells.channels import modality
+from scaleshift.cells.channels import Modality, modality
 from scaleshift.cells.compensation import (
     Spillover,
     already_compensated,
@@ -25,6 +25,7 @@ from scaleshift.cells.compensation import (
 from scaleshift.cells.files.described import Described, Group, Rows
 from scaleshift.cells.panel import Columns
 from scaleshift.cells.problem import Problem
+from scaleshift.cells.spread import Method
 from scaleshift.errors import DataError, ScaleshiftError
 
 BATCH = 64  # files described by one task
@@ -40,7 +41,7 @@ class Options:
     markers: Sequence[str] | str | None = None
     transform: Any = "auto"
     compensation: Any = "auto"
-    scaling: str | None = None
+    scaling: Method | None = None
     errors: str = "raise"
     duplicates: str = "raise"
     data_sets: str = "raise"
@@ -85,7 +86,7 @@ class StudyPlan:
     columns: Columns
     transforms: tuple[transform.Transform, ...]
     metadata: Mapping[str, Mapping[str, Any]]
-    scaling: str | None
+    scaling: Method | None
     problems: tuple[Problem, ...]
     said: tuple[str, ...] = ()
 
@@ -206,12 +207,14 @@ def _part(file: Described, group: Group, columns: Columns, spillover: Spillover 
 def _in_order(parts: Iterable[Part], samples: Mapping[str, str]) -> list[Part]:
     """Parts by sample, in the order that the sheet or the names give; within one as the files came."""
     place = {name: i for i, name in enumerate(dict.fromkeys(samples.values()))}
-    return sorted(parts, key=lambda part: (place.get(part.sample, len(place)), natural_key(part.sample), part.sample))
+    return sorted(
+        parts, key=lambda part: (place.get(part.sample, len(place)), natural_key(part.sample), part.sample)
+    )
 
 
-def _modalities(described: Sequence[Described]) -> dict[str, str]:
+def _modalities(described: Sequence[Described]) -> dict[str, Modality]:
     """mass, fluorescence or unknown, by file."""
-    known: dict[Any, str] = {}
+    known: dict[Any, Modality] = {}
     for file in described:
         layout = file.channels, file.markers, file.cytometer
         if layout not in known:
@@ -220,13 +223,13 @@ def _modalities(described: Sequence[Described]) -> dict[str, str]:
 
 
 def _transforms(
-    wanted: Any, columns: Columns, kinds: Mapping[str, str], problems: list[Problem]
+    wanted: Any, columns: Columns, kinds: Mapping[str, Modality], problems: list[Problem]
 ) -> tuple[tuple[transform.Transform, ...], list[str]]:
     usual = Counter(kinds.values()).most_common(1)[0][0]
     return transform.resolve(wanted, names=columns.markers, kinds=columns.kinds, modality=usual)
 
 
-def _one_modality(wanted: Any, kinds: Mapping[str, str], problems: list[Problem]) -> list[str]:
+def _one_modality(wanted: Any, kinds: Mapping[str, Modality], problems: list[Problem]) -> list[str]:
     """An automatic transform needs files of one kind."""
     seen = Counter(kinds.values())
     if wanted == "auto" and len(seen) > 1:
@@ -234,14 +237,16 @@ def _one_modality(wanted: Any, kinds: Mapping[str, str], problems: list[Problem]
         for path, kind in kinds.items():
             if kind != usual:
                 text = f"looks like {kind} data, most other files like {usual} data"
-                problems.append(Problem("error", path, text, "pass transform=... (--transform) to choose one for all"))
+                problems.append(
+                    Problem("error", path, text, "pass transform=... (--transform) to choose one for all")
+                )
     return []
 
 
 def _spillovers(
     wanted: Any,
     described: Sequence[Described],
-    kinds: Mapping[str, str],
+    kinds: Mapping[str, Modality],
     problems: list[Problem],
     said: list[str],
 ) -> dict[str, Spillover]:

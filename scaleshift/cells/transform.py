@@ -7,16 +7,15 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
 from scaleshift.blocks.labels import suggestion
 from scaleshift.cells import logicle
+from scaleshift.cells.channels import Kind, Modality
 from scaleshift.errors import DataError, SchemaError
 
-Kind = Literal["marker", "scatter", "time", "other"]
-Modality = Literal["mass", "fluorescence", "unknown"]
 COFACTORS: dict[str, float] = {"mass": 5.0, "fluorescence": 150.0}
 KNOWN_AS = {"mass": "mass cytometry", "fluorescence": "fluorescence"}
 FORMS = "'auto', 'none', 'arcsinh', 'arcsinh:COFACTOR', 'logicle' or 'logicle:T,W,M,A'"

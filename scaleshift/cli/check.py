@@ -26,7 +26,9 @@ LEVELS = ("error", "warning", "note")
 @describe_study
 @options.all_of(options.as_json, options.scheduler)
 @click.pass_context
-def check(context: click.Context, paths: Sequence[str], as_json: bool, scheduler: str, **choices: Any) -> None:
+def check(
+    context: click.Context, paths: Sequence[str], as_json: bool, scheduler: str, **choices: Any
+) -> None:
     """Look at files before they become a study: one line a file; nothing is written.
 
     PATHS are files, or folders of which the FCS files (else AnnData, parquet, CSV) are taken. The exit code
@@ -124,7 +126,9 @@ def to_json(plan: StudyPlan) -> dict[str, Any]:
         "samples": plan.counts,
         "markers": [
             {"marker": m, "channel": c, "kind": k, "feature": f}
-            for m, c, k, f in zip(columns.markers, columns.channels, columns.kinds, columns.features, strict=True)
+            for m, c, k, f in zip(
+                columns.markers, columns.channels, columns.kinds, columns.features, strict=True
+            )
         ],
         "said": list(plan.said),
         "problems": [problem.to_json() for problem in plan.problems],

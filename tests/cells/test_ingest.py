@@ -1,4 +1,4 @@
-"""Files of any kind become one study, whatever the chunks; what is wrong is said before anything is written."""
+"""Files of any kind become one study, whatever the chunks; what is wrong is said before."""
 
 import json
 import zlib
@@ -33,7 +33,9 @@ def folder(tmp_path: Path) -> Path:
     folder.mkdir()
     for i, (name, n) in enumerate(SIZES.items()):
         order = np.roll(np.arange(len(CHANNELS)), i)
-        content = fcs_bytes(events(name, n)[:, order], [CHANNELS[c] for c in order], [MARKERS[c] for c in order])
+        content = fcs_bytes(
+            events(name, n)[:, order], [CHANNELS[c] for c in order], [MARKERS[c] for c in order]
+        )
         (folder / f"{name}.fcs").write_bytes(content)
     return folder
 
@@ -82,7 +84,12 @@ def test_anndata_reads_the_study(folder, tmp_path):
 
 def test_a_sheet_names_samples_and_their_metadata(folder, tmp_path):
     sheet = pd.DataFrame(
-        {"file_name": ["s3.fcs", "s1.fcs"], "sample_id": ["three", "one"], "day": ["3", "1"], "arm": ["a", "b"]}
+        {
+            "file_name": ["s3.fcs", "s1.fcs"],
+            "sample_id": ["three", "one"],
+            "day": ["3", "1"],
+            "arm": ["a", "b"],
+        }
     )
     report = ss.ingest(folder, tmp_path / "s.zarr", meta=sheet)
     cells = ss.open_cells(tmp_path / "s.zarr")
@@ -109,7 +116,7 @@ def test_compensation_by_the_files_own_matrices(tmp_path):
     wanted[:, :2] = wanted[:, :2] @ np.linalg.inv([[1, 0.2], [0.05, 1]])
     np.testing.assert_allclose(X, wanted, rtol=1e-6)
     assert report.compensation == "spillover"
-    stored = json.loads(ss.cells.manifest.open_study(str(tmp_path / "s.zarr"))[0]["uns/spillover"][()].item())
+    stored = json.loads(str(ss.cells.manifest.open_study(str(tmp_path / "s.zarr"))[0]["uns/spillover"][()]))
     (matrix,) = (Spillover.from_json(value) for value in stored.values())
     assert matrix.matrix.tolist() == [[1, 0.2], [0.05, 1]]
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable
 
 from scaleshift.blocks.labels import natural_key
+from scaleshift.cells.fcs.names import Duplicates
 from scaleshift.cells.files import annotated, fcs, parquet, tables
 from scaleshift.cells.files.described import Described
 from scaleshift.cells.problem import Problem
@@ -33,7 +34,7 @@ def find(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tu
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     found: list[str] = []
     problems: list[Problem] = []
-    for path in map(os.fspath, given):
+    for path in [os.fspath(one) for one in given]:
         if os.path.isdir(path) and not path.rstrip(os.sep).endswith(annotated.SUFFIXES):
             taken, left = _of_folder(path)
             found += taken
@@ -51,7 +52,7 @@ def find(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tu
 
 
 def describe(
-    path: str, duplicates: str = "raise", data_sets: str = "raise", sample: str | None = None
+    path: str, duplicates: Duplicates = "raise", data_sets: str = "raise", sample: str | None = None
 ) -> list[Described]:
     """Describe one file of events: one entry, or one a data set.
 
@@ -86,7 +87,9 @@ def _of_folder(folder: str) -> tuple[list[str], list[str]]:
         by_format.setdefault(0 if _is_fcs(path) else next(iter(suffixes), len(FORMATS)), []).append(name)
     first = min(by_format, default=len(FORMATS))
     if first == len(FORMATS):
-        raise DataError(f"{folder}: holds no FCS, AnnData, parquet or CSV file; folders in it are not looked into")
+        raise DataError(
+            f"{folder}: holds no FCS, AnnData, parquet or CSV file; give the folders in it by name"
+        )
     left = [name for number, of_format in by_format.items() if number != first for name in of_format]
     return [os.path.join(folder, name) for name in by_format[first]], left
 

@@ -108,7 +108,7 @@ def _matrix(root: Any) -> Any:
         return X
     kind = X.attrs.get("encoding-type", "")
     if kind != "csr_matrix":
-        raise DataError(f"X is stored as {kind or 'something unknown'}: store it dense, or sparse by rows (csr_matrix)")
+        raise DataError(f"X is stored as {kind or '?'}: store it dense, or sparse by rows (csr_matrix)")
     return sparse_dataset(X)
 
 
@@ -128,7 +128,7 @@ def _groups(path: str, obs: pd.DataFrame, column: str) -> tuple[Group, ...]:
         raise DataError(f"{path}: obs has no column {column!r}{suggestion(column, obs.columns)}")
     codes, samples = factorize(obs[column], f"{path}: {column}")
     if (codes < 0).any():
-        raise DataError(f"{path}: {column} is missing for {(codes < 0).sum()} cells: every cell needs a sample")
+        raise DataError(f"{path}: {column} is missing for some cells: every cell needs a sample")
     groups = groups_of(codes, [str(name) for name in samples])
     constant = _constant(obs.drop(columns=column), codes, len(samples))
     return tuple(

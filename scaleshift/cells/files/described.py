@@ -99,9 +99,8 @@ def groups_of(codes: np.ndarray, names: list[str]) -> tuple[Group, ...]:
     starts = np.searchsorted(codes[order], np.arange(len(names)), side="left")
     groups = []
     for name, start, end in zip(names, starts.tolist(), ends.tolist(), strict=True):
-        rows: Rows = order[start:end]
-        if end == start or rows[-1] - rows[0] + 1 == end - start:  # they stand together
-            first = int(rows[0]) if end > start else 0
-            rows = slice(first, first + end - start)
-        groups.append(Group(name, rows))
+        rows = order[start:end]
+        together = end == start or rows[-1] - rows[0] + 1 == end - start
+        first = int(rows[0]) if end > start else 0
+        groups.append(Group(name, slice(first, first + end - start) if together else rows))
     return tuple(groups)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from scaleshift.cells.fcs import FcsFile, list_data_sets
+from scaleshift.cells.fcs.names import Duplicates
 from scaleshift.cells.files.described import Described
 from scaleshift.cells.problem import Problem
 from scaleshift.errors import DataError
@@ -27,7 +28,7 @@ class FcsReader:
         return self.file.read(first, stop)
 
 
-def describe(path: str, duplicates: str = "raise", data_sets: str = "raise") -> list[Described]:
+def describe(path: str, duplicates: Duplicates = "raise", data_sets: str = "raise") -> list[Described]:
     """Describe the data sets of an FCS file.
 
     Parameters

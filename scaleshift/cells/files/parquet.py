@@ -31,7 +31,9 @@ class ParquetReader:
         low = int(np.searchsorted(self.ends, first, side="right")) - 1
         high = int(np.searchsorted(self.ends, stop, side="left"))
         with _open(self.path) as file:
-            table = file.read_row_groups(list(range(low, high)), columns=list(self.columns), use_threads=False)
+            table = file.read_row_groups(
+                list(range(low, high)), columns=list(self.columns), use_threads=False
+            )
         start = int(self.ends[low])
         piece = table.slice(first - start, stop - first)
         values = [piece.column(name).to_numpy() for name in self.columns]  # nulls become NaN
@@ -111,5 +113,7 @@ def _groups(path: str, file: Any, sample: str) -> tuple[Group, ...]:
     groups = groups_of(np.concatenate(codes) if codes else np.empty(0, np.int64), [str(n) for n in names])
     torn = next((group.sample for group in groups if not isinstance(group.rows, slice)), None)
     if torn is not None:
-        raise DataError(f"{path}: the rows of {sample} {torn!r} do not stand together: sort the file by {sample}")
+        raise DataError(
+            f"{path}: the rows of {sample} {torn!r} do not stand together: sort the file by {sample}"
+        )
     return groups

@@ -32,7 +32,7 @@ class Dialect:
 
     def parse(self, raw: bytes, **options: object) -> pd.DataFrame:
         """Rows of text as a data frame."""
-        return pd.read_csv(  # type: ignore[call-overload,no-any-return]
+        return pd.read_csv(  # type: ignore[call-overload]
             io.BytesIO(raw),
             sep=self.delimiter,
             decimal=self.decimal,
@@ -66,8 +66,8 @@ class TableReader:
         frame = self._parsed(_bytes(self.path, int(self.places[i]), int(self.places[i + 1])), start)
         if len(frame) != n:
             raise DataError(
-                f"{self.path}: rows {start}-{start + n - 1} are {len(frame)} rows now: has the file changed, or "
-                "does a quoted text hold a line break?"
+                f"{self.path}: rows {start}-{start + n - 1} are {len(frame)} rows now: has the file changed, "
+                "or does a quoted text hold a line break?"
             )
         rows = slice(max(first - start, 0), min(stop - start, n))
         return frame.iloc[rows].to_numpy(np.float32)
@@ -219,8 +219,8 @@ def _groups(reader: TableReader, sample: str) -> tuple[Group, ...]:
     torn = next((group.sample for group in groups if not isinstance(group.rows, slice)), None)
     if torn is not None:
         raise DataError(
-            f"{reader.path}: the rows of {sample} {torn!r} do not stand together: sort the file by {sample}, or, "
-            "if it fits into memory, use scaleshift.write_cells(scaleshift.as_cells(table, sample=...), store)"
+            f"{reader.path}: the rows of {sample} {torn!r} do not stand together: sort the file by {sample}, "
+            "or, if it fits into memory, use write_cells(as_cells(table, sample=...), store)"
         )
     return groups
 
