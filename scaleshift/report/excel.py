@@ -7,7 +7,7 @@ import itertools
 import math
 import re
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,14 +32,14 @@ class Sheet(NamedTuple):
     formats: Sequence[str]  # number format of each column
 
 
-def write_workbook(sheets: Iterable[Sheet], path: Path, shown: Path) -> None:
+def write_workbook(sheets: Sequence[Sheet], path: Path, shown: Path) -> None:
     """Write sheets with a frozen heading and first column; the same sheets give the same bytes.
 
     Text stays text, also where it looks like a formula, an error or a number.
 
     Parameters
     ----------
-    sheets : iterable of Sheet
+    sheets : sequence of Sheet
     path : path
         The file to write.
     shown : path
@@ -57,12 +57,13 @@ def write_workbook(sheets: Iterable[Sheet], path: Path, shown: Path) -> None:
         raise DataError(
             f'{shown}: workbooks need openpyxl: pip install "scaleshift[excel]", or give a name in .csv'
         ) from None
+    for sheet in sheets:  # all of them first: half a workbook cannot be closed
+        _check(sheet, shown)
     workbook = openpyxl.Workbook(write_only=True)
     workbook.properties.creator = "scaleshift"
     workbook.properties.created = workbook.properties.modified = LONG_AGO
     for sheet in sheets:
-        _check_size(sheet, shown)
-        _fill(workbook.create_sheet(sheet.name), sheet, shown)
+        _fill(workbook.create_sheet(sheet.name), sheet)
     with _Archive(path, "w", zipfile.ZIP_DEFLATED) as archive:
         ExcelWriter(workbook, archive).write_data()
 
@@ -88,7 +89,8 @@ def _member(name: str) -> zipfile.ZipInfo:
     return info
 
 
-def _check_size(sheet: Sheet, shown: Path) -> None:
+def _check(sheet: Sheet, shown: Path) -> None:
+    """Refuse what Excel could not hold."""
     size = {"rows": (len(sheet.rows) + 1, MAX_ROWS), "columns": (len(sheet.headings), MAX_COLUMNS)}
     for what, (found, most) in size.items():
         if found > most:
@@ -96,27 +98,32 @@ def _check_size(sheet: Sheet, shown: Path) -> None:
                 f"{shown}: the sheet {sheet.name!r} would have {found} {what}, Excel holds {most}: "
                 "write a .csv, or fewer samples or labels at a time"
             )
+    for value in itertools.chain(sheet.headings, *sheet.rows):
+        if isinstance(value, str) and len(value) > MAX_TEXT:
+            raise DataError(
+                f"{shown}: {value[:40]!r}... on the sheet {sheet.name!r} has {len(value)} characters, "
+                f"an Excel cell holds {MAX_TEXT}: write a .csv, or shorten the name"
+            )
 
 
-def _fill(worksheet: Any, sheet: Sheet, shown: Path) -> None:
+def _fill(worksheet: Any, sheet: Sheet) -> None:
     from openpyxl.styles import Alignment, Font
     from openpyxl.utils import get_column_letter
 
     worksheet.freeze_panes = "B2"
     for column, width in enumerate(_widths(sheet), start=1):
         worksheet.column_dimensions[get_column_letter(column)].width = width
-    headings = [_cell(worksheet, value, "General", sheet, shown) for value in sheet.headings]
-    for cell in headings:
-        if cell is not None:
-            cell.font = Font(bold=True)
-            cell.alignment = Alignment(wrap_text=True, vertical="top")
+    headings = [_cell(worksheet, value, "General") for value in sheet.headings]
+    for cell in filter(None, headings):
+        cell.font = Font(bold=True)
+        cell.alignment = Alignment(wrap_text=True, vertical="top")
     worksheet.append(headings)
     for row in sheet.rows:
         values = zip(row, sheet.formats, strict=True)
-        worksheet.append([_cell(worksheet, value, format_, sheet, shown) for value, format_ in values])
+        worksheet.append([_cell(worksheet, value, format_) for value, format_ in values])
 
 
-def _cell(worksheet: Any, value: Any, format_: str, sheet: Sheet, shown: Path) -> Any:
+def _cell(worksheet: Any, value: Any, format_: str) -> Any:
     """A cell of the value's type; None for an empty one."""
     from openpyxl.cell import WriteOnlyCell
 
@@ -128,11 +135,6 @@ def _cell(worksheet: Any, value: Any, format_: str, sheet: Sheet, shown: Path) -
         if format_ != "General":
             cell.number_format = format_
         return cell
-    if len(value) > MAX_TEXT:
-        raise DataError(
-            f"{shown}: {value[:40]!r}... on the sheet {sheet.name!r} has {len(value)} characters, "
-            f"an Excel cell holds {MAX_TEXT}: write a .csv, or shorten the name"
-        )
     cell = WriteOnlyCell(worksheet, NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value))
     cell.data_type = "s"  # openpyxl takes "=1+1" for a formula, "#N/A" for an error
     if value.startswith(FORMULA_STARTS):
@@ -141,10 +143,10 @@ def _cell(worksheet: Any, value: Any, format_: str, sheet: Sheet, shown: Path) -
 
 
 def _plain(value: Any) -> Any:
-    """A text, number or bool; numbers that Excel would round are text, what is not finite is None."""
+    """A text, number or bool; None for empty text and what is not finite; text where Excel would round."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
+    if value == "" or (isinstance(value, float) and not math.isfinite(value)):
         return None
     if isinstance(value, int) and abs(value) >= EXACT_DIGITS:
         return str(value)
