@@ -44,6 +44,7 @@ def test_the_scanpy_example_goes_back_and_quantifies(adata, capsys):
     assert difference < 6
 
 
+@pytest.mark.filterwarnings("ignore")  # those of scanpy and what it brings along
 def test_scanpy_finds_neighbours_in_the_study(adata):
     pytest.importorskip("scanpy", reason="scanpy is missing: pip install 'scaleshift[examples]'")
     assert example("scanpy_study").neighbours_of_the_same_label(adata, 300) > 0.8
