@@ -17,7 +17,7 @@ SECONDS = 10  # for a scheduler to answer
 output = click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder to write proportions.csv and proportions.png to.",
+    help="Folder to write proportions.csv, .png and .xlsx to, and gated.csv where targets have labels.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines in place of a table.")
 quiet = click.option("--quiet", is_flag=True, help="No progress bars and no remarks.")

@@ -6,16 +6,21 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+import pandas as pd
 import xarray as xr
 from click.core import ParameterSource
 from rich.console import Console
 
 from scaleshift.cli import options
+from scaleshift.cli.output import beside_gates, gated_shares, write
 from scaleshift.errors import DataError
 from scaleshift.quantify.flags import codes
+
+if TYPE_CHECKING:  # asking for help stays quick
+    from scaleshift.cells.manifest import Manifest
 
 MIN_WIDTH = 60
 ALARM = 3  # exit code: done, and a threshold was passed
@@ -62,7 +67,7 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
 
 @click.command()
 @click.argument("store", type=click.Path(path_type=Path))
-@click.option("--source", help='Samples to learn from: "sample in (S1, S2)".')
+@click.option("--source", help='Samples to learn from: "sample in (S1, S2)", "day == 3 and arm != control".')
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
@@ -146,11 +151,12 @@ def quantify(
     """Class proportions of the samples of STORE.
 
     STORE is a study written by scaleshift.write_cells. The labelled cells of the source samples are
-    learned from; cells without a label are left out. Samples are selected by name: ==, !=, in (a, b),
-    joined by "and".
+    learned from; cells without a label are left out. Samples are selected by name or by any column of
+    their metadata: ==, !=, in (a, b), joined by "and".
 
     \b
     scaleshift quantify study.zarr --source "sample in (S01, S09)" --output results
+    scaleshift quantify study.zarr --source "gated == true and day in (0, 7)" --target "arm == treated"
     scaleshift quantify study.zarr --source "sample == S01" --save-model gates
     scaleshift quantify other.zarr --model gates
     """
@@ -163,7 +169,8 @@ def quantify(
             result = apply(store, model, target, **_given(context, OF_THE_PREDICTION))
         else:
             result = run(store, str(source), target, save_model=save_model, **_of_estimator(**settings))
-    deliver(result, output, as_json, quiet)
+        gated = gated_shares(result, store)
+    deliver(result, gated, output, as_json, quiet)
     if "S" in alarm and result.attrs["resampled"] == "none":
         raise DataError(f"--alarm S: {model} was fitted without folds (n_bootstrap=0), so there is no test")
     if set(alarm) & {code for flag in result["flag"].values for code in codes(flag)}:
@@ -208,10 +215,10 @@ def run(
     from scaleshift.cells.manifest import read_manifest
     from scaleshift.quantify.dfm import DFM
 
-    samples = read_manifest(store).samples
-    sources = _select(source, samples, "--source")
-    others = [name for name in samples if name not in sources]
-    targets = others if target is None else _select(target, samples, "--target")
+    study = read_manifest(store)
+    sources = _select(source, study, "--source")
+    others = [name for name in study.samples if name not in sources]
+    targets = others if target is None else _select(target, study, "--target")
     if not targets:
         raise click.UsageError("--source selects every sample: none is left to quantify; pass --target")
     model = DFM(**parameters).fit(_open(store, sources))
@@ -229,17 +236,17 @@ def apply(store: Path, model: Path, target: str | None, **parameters: Any) -> xr
     fitted = persistence.load(model)
     if not isinstance(fitted, DFM):
         raise DataError(f"{model} holds a {type(fitted).__name__}: --model expects a saved DFM")
-    samples = read_manifest(store).samples
-    targets = list(samples) if target is None else _select(target, samples, "--target")
+    study = read_manifest(store)
+    targets = list(study.samples) if target is None else _select(target, study, "--target")
     fitted.set_params(**parameters)
     return fitted.predict(_open(store, targets))
 
 
-def _select(text: str, samples: Sequence[Any], option: str) -> list[Any]:
+def _select(text: str, study: Manifest, option: str) -> list[Any]:
     from scaleshift.cells.selection import select_samples
 
     try:
-        return select_samples(text, {"sample": samples})
+        return select_samples(text, {"sample": study.samples, **study.metadata})
     except DataError as error:
         raise click.BadParameter(str(error), param_hint=option) from error
 
@@ -257,20 +264,22 @@ def _open(store: Path, samples: list[Any]) -> xr.Dataset:
     return open_cells(store, samples=samples, labels=cells["label"].values[used])
 
 
-def deliver(result: xr.Dataset, output: Path | None, as_json: bool, quiet: bool) -> None:
+def deliver(
+    result: xr.Dataset, gated: pd.DataFrame | None, output: Path | None, as_json: bool, quiet: bool
+) -> None:
     """Print a result, and write it where --output says."""
     from scaleshift import report
 
-    if output is not None:  # first: nobody may be reading what is printed
-        report.table(result, output / "proportions.csv")
-        report.plot(result, output / "proportions.png")
+    # Written first: nobody may be reading what is printed.
+    remarks = [] if output is None else write(result, output, gated)
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))
     else:
         width = max(Console().width, MIN_WIDTH)  # a narrower terminal wraps lines, but no number is cut
         Console(width=width).print(report.text(result, width=width))
-    if output is not None and not quiet:
-        click.echo(f"wrote {output / 'proportions.csv'} and {output / 'proportions.png'}", err=True)
+        remarks += [] if gated is None else [beside_gates(result, gated)]
+    for remark in [] if quiet else remarks:
+        click.echo(remark, err=True)
 
 
 def to_json(result: xr.Dataset) -> dict[str, Any]:
