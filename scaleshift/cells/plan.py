@@ -132,8 +132,10 @@ def plan_study(paths: Any, options: Options) -> StudyPlan:
     columns = panel.align(described, by_file, options.markers)
     problems += [p for file in described for p in file.problems] + matched.problems + list(columns.problems)
     kinds = _modalities(described)
-    transforms, said = _transforms(options.transform, columns, kinds, problems)
-    said = [*said, *_one_modality(options.transform, kinds, problems)]
+    usual = Counter(kinds.values()).most_common(1)[0][0]  # `align` has refused files of another kind
+    transforms, said = transform.resolve(
+        options.transform, names=columns.markers, kinds=columns.kinds, modality=usual
+    )
     spillovers = _spillovers(options.compensation, described, kinds, problems, said)
     metadata = {name: dict(values) for name, values in matched.metadata.items()}
     refused = {problem.place for problem in problems if problem.level == "error"}
@@ -220,27 +222,6 @@ def _modalities(described: Sequence[Described]) -> dict[str, Modality]:
         if layout not in known:
             known[layout] = modality(*layout)
     return {file.path: known[file.channels, file.markers, file.cytometer] for file in described}
-
-
-def _transforms(
-    wanted: Any, columns: Columns, kinds: Mapping[str, Modality], problems: list[Problem]
-) -> tuple[tuple[transform.Transform, ...], list[str]]:
-    usual = Counter(kinds.values()).most_common(1)[0][0]
-    return transform.resolve(wanted, names=columns.markers, kinds=columns.kinds, modality=usual)
-
-
-def _one_modality(wanted: Any, kinds: Mapping[str, Modality], problems: list[Problem]) -> list[str]:
-    """An automatic transform needs files of one kind."""
-    seen = Counter(kinds.values())
-    if wanted == "auto" and len(seen) > 1:
-        usual = seen.most_common(1)[0][0]
-        for path, kind in kinds.items():
-            if kind != usual:
-                text = f"looks like {kind} data, most other files like {usual} data"
-                problems.append(
-                    Problem("error", path, text, "pass transform=... (--transform) to choose one for all")
-                )
-    return []
 
 
 def _spillovers(

@@ -52,7 +52,7 @@ def lines(plan: StudyPlan) -> Iterator[str]:
     rows = [_row(file, by_place.pop(file.path, [])) for file in plan.files]
     rows += [_other(place, problems) for place, problems in by_place.items()]
     root = _common_folder([row[1] for row in rows])
-    rows = [[row[0], os.path.relpath(row[1], root) if root else row[1], *row[2:]] for row in rows]
+    rows = [[row[0], _relative(row[1], root), *row[2:]] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(6)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row[:6], widths, strict=True))
@@ -90,7 +90,11 @@ def _by_place(plan: StudyPlan) -> dict[str, list[Problem]]:
 
 def _common_folder(paths: Sequence[str]) -> str:
     absolute = [os.path.dirname(path) for path in paths if os.path.isabs(path)]
-    return os.path.commonpath(absolute) if absolute and len(absolute) == len(paths) else ""
+    return os.path.commonpath(absolute) if absolute else ""
+
+
+def _relative(path: str, root: str) -> str:
+    return os.path.relpath(path, root) if os.path.isabs(path) else path
 
 
 def _summary(plan: StudyPlan) -> Iterator[str]:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import pandas as pd
@@ -15,12 +15,10 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from scaleshift.cli import options
+from scaleshift.cli.opening import Opening
 from scaleshift.cli.output import beside_gates, gated_shares, write
 from scaleshift.errors import DataError
 from scaleshift.quantify.flags import codes
-
-if TYPE_CHECKING:  # asking for help stays quick
-    from scaleshift.cells.manifest import Manifest
 
 MIN_WIDTH = 60
 ALARM = 3  # exit code: done, and a threshold was passed
@@ -30,7 +28,7 @@ METHODS = {
     for kind in ("soft", "hard")
 }
 OF_THE_PREDICTION = ("n_bootstrap", "level", "resample", "invalid")
-OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "seed")  # a saved model has its own
+OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "seed", "markers")  # a saved model has its own
 
 
 def _bandwidth(context: click.Context, parameter: click.Parameter, text: str) -> float | str:
@@ -124,6 +122,13 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
     show_default=True,
     help="What to do with cells that hold NaN or infinite values.",
 )
+@options.markers
+@click.option(
+    "--scaling",
+    type=click.Choice(["none", "robust", "z"]),
+    help="Scale the markers of each sample by its own quantiles, or mean and deviation. Where left out: as "
+    "the study, or the saved model, is scaled.",
+)
 @click.option("--seed", default=0, show_default=True, help="Of the features and the intervals.")
 @click.option(
     "--alarm",
@@ -142,6 +147,8 @@ def quantify(
     save_model: Path | None,
     target: str | None,
     alarm: str,
+    markers: list[str] | None,
+    scaling: str | None,
     output: Path | None,
     as_json: bool,
     quiet: bool,
@@ -166,9 +173,11 @@ def quantify(
     options.make_folder(output)
     with options.computing(scheduler, quiet):
         if model is not None:
-            result = apply(store, model, target, **_given(context, OF_THE_PREDICTION))
+            prediction = _given(context, OF_THE_PREDICTION)
+            result = apply(store, model, target, scaling=scaling, **prediction)
         else:
-            result = run(store, str(source), target, save_model=save_model, **_of_estimator(**settings))
+            study = Opening(store, markers, scaling)
+            result = run(study, str(source), target, save_model=save_model, **_of_estimator(**settings))
         gated = gated_shares(result, store)
     deliver(result, gated, output, as_json, quiet)
     if "S" in alarm and result.attrs["resampled"] == "none":
@@ -209,59 +218,37 @@ def _of_estimator(method: str, n_features: int | None, seed: int, **others: Any)
 
 
 def run(
-    store: Path, source: str, target: str | None, *, save_model: Path | None = None, **parameters: Any
+    study: Opening, source: str, target: str | None, *, save_model: Path | None = None, **parameters: Any
 ) -> xr.Dataset:
-    """Fit on the source samples of a store and predict its target samples."""
-    from scaleshift.cells.manifest import read_manifest
+    """Fit on the source samples of a study and predict its target samples."""
     from scaleshift.quantify.dfm import DFM
 
-    study = read_manifest(store)
-    sources = _select(source, study, "--source")
-    others = [name for name in study.samples if name not in sources]
-    targets = others if target is None else _select(target, study, "--target")
+    sources = study.select(source, "--source")
+    others = [name for name in study.manifest.samples if name not in sources]
+    targets = others if target is None else study.select(target, "--target")
     if not targets:
         raise click.UsageError("--source selects every sample: none is left to quantify; pass --target")
-    model = DFM(**parameters).fit(_open(store, sources))
+    model = DFM(**parameters).fit(study.cells(sources))
     if save_model is not None:
         model.save(save_model)
-    return model.predict(_open(store, targets))
+    return model.predict(study.cells(targets))
 
 
-def apply(store: Path, model: Path, target: str | None, **parameters: Any) -> xr.Dataset:
+def apply(
+    store: Path, model: Path, target: str | None, scaling: str | None = None, **parameters: Any
+) -> xr.Dataset:
     """Predict the target samples of a store with a saved model, some of its parameters changed."""
     from scaleshift import persistence
-    from scaleshift.cells.manifest import read_manifest
     from scaleshift.quantify.dfm import DFM
 
     fitted = persistence.load(model)
     if not isinstance(fitted, DFM):
         raise DataError(f"{model} holds a {type(fitted).__name__}: --model expects a saved DFM")
-    study = read_manifest(store)
-    targets = list(study.samples) if target is None else _select(target, study, "--target")
+    learned = (fitted.treatment_ or {}).get("scaling")
+    study = Opening(store, fitted.markers_, scaling or learned)
+    targets = list(study.manifest.samples) if target is None else study.select(target, "--target")
     fitted.set_params(**parameters)
-    return fitted.predict(_open(store, targets))
-
-
-def _select(text: str, study: Manifest, option: str) -> list[Any]:
-    from scaleshift.cells.selection import select_samples
-
-    try:
-        return select_samples(text, {"sample": study.samples, **study.metadata})
-    except DataError as error:
-        raise click.BadParameter(str(error), param_hint=option) from error
-
-
-def _open(store: Path, samples: list[Any]) -> xr.Dataset:
-    """These samples of a study, without the labels that none of their cells has."""
-    from scaleshift.blocks import passes
-    from scaleshift.blocks.rows import as_rows
-    from scaleshift.cells import open_cells
-
-    cells = open_cells(store, samples=samples)
-    if not cells.sizes["label"]:
-        return cells
-    used = passes.counts(as_rows(cells), "label") > 0
-    return open_cells(store, samples=samples, labels=cells["label"].values[used])
+    return fitted.predict(study.cells(targets))
 
 
 def deliver(

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from scaleshift.cli.options import all_of
+from scaleshift.cli.options import all_of, names
 
 
 def _transform(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> Any:
@@ -23,9 +23,7 @@ def _transform(context: click.Context, parameter: click.Parameter, given: Sequen
 
 def _markers(context: click.Context, parameter: click.Parameter, text: str | None) -> Any:
     """The word "common", or names."""
-    if text is None or text == "common":
-        return text
-    return [name.strip() for name in text.split(",") if name.strip()]
+    return text if text is None or text == "common" else names(text)
 
 
 describe_study = all_of(
