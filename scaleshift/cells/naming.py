@@ -10,6 +10,7 @@ from typing import Protocol
 from scaleshift.cells.channels import Kind, Modality, kinds, marker_name, modality
 from scaleshift.cells.problem import Level, Problem
 
+SHOWN = 8  # names in one message
 CHANNEL_NAMED = ("time", "scatter")  # kinds whose $PnS says nothing, or differs: "Time (102.40 sec.)"
 
 
@@ -68,7 +69,7 @@ class Remarks:
         """What was said, in the order in which it was said first."""
         told = []
         for (level, text, fix), paths in self._files.items():
-            more = f" (and {len(paths) - 1} more files)" if len(paths) > 1 else ""
+            more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
             told.append(Problem(level, paths[0], text + more, fix))
         return told
 
@@ -167,7 +168,7 @@ def _given_names(layout: Layout, called: Sequence[str], remarks: Remarks) -> lis
         keeps = counting[0] if len(counting) == 1 else None
         for i in alike:
             names[i] = name if i == keeps else ""
-        if keeps is None and counting:
+        if keeps is None and counting and name not in called:
             where = " and ".join(layout.channels[i] for i in alike)
             remarks.add("note", layout.paths, f"{name!r} names {where}: they are called by their channels")
     return names
@@ -182,23 +183,25 @@ def _share_names(layouts: Sequence[Layout], remarks: Remarks) -> None:
                 spelled[channel][squashed(name)][name] += len(layout.paths)
     for layout in layouts:
         present = set(layout.names)
+        told: list[str] = []
         for i, channel in enumerate(layout.channels):
-            known, name = spelled.get(channel, {}), layout.names[i]
-            if layout.rows[i] or not known or layout.kinds[i] in CHANNEL_NAMED:
+            own, best = layout.names[i], _usual_name(layout, i, spelled.get(channel, {}))
+            if best in ("", own) or best in present:
                 continue
-            if not name and (len(known) > 1 or layout.markers[i]):
-                continue  # no one name to take, or one that stands twice here
-            common = next(iter(known.values())) if not name else known[squashed(name)]
-            best = common.most_common(1)[0][0]
-            if best == name or best in present:
-                continue
-            how = "is spelled" if name else "has no marker name:"
-            text = (
-                f"{channel} {how} {name!r}: called {best!r}" if name else f"{channel} {how} called {best!r}"
-            )
-            remarks.add("note", layout.paths, f"{text} as in other files")
+            told.append(f"{own or channel} is {best!r}")
             layout.names[i] = best
             present.add(best)
+        if told:
+            remarks.add("note", layout.paths, f"named as in other files: {listed(told)}")
+
+
+def _usual_name(layout: Layout, i: int, known: dict[str, Counter[str]]) -> str:
+    """How most files call the marker of a channel, if they agree what it is; else ""."""
+    if layout.rows[i] or layout.kinds[i] in CHANNEL_NAMED:
+        return ""
+    own = layout.names[i] or layout.markers[i]  # a marker that stands twice is no name yet
+    names = known.get(squashed(own)) if own else (next(iter(known.values())) if len(known) == 1 else None)
+    return names.most_common(1)[0][0] if names else ""
 
 
 def _unique(names: list[str], layout: Layout) -> list[str]:
@@ -215,3 +218,9 @@ def _unique(names: list[str], layout: Layout) -> list[str]:
 def squashed(name: str) -> str:
     """Letters and digits of a name in lower case: HLA-DR and hladr are one."""
     return "".join(c for c in name.casefold() if c.isalnum()) or name
+
+
+def listed(texts: Sequence[str]) -> str:
+    """The first few texts, and how many more there are."""
+    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more

@@ -269,5 +269,5 @@ def _without_row(sheet: SampleSheet, paths: Sequence[str]) -> list[Problem]:
     text = f"has no row in {sheet.path} and is left out"
     if len(paths) > 1:
         others = ", ".join(paths[1:4]) + (", ..." if len(paths) > 4 else "")
-        text += f", as are {len(paths) - 1} more files ({others})"
+        text += f" (and {len(paths) - 1} more: {others})"
     return [Problem("warning", paths[0], text, "add a row for what belongs to the study")]
