@@ -98,32 +98,37 @@ def name_columns(layouts: Sequence[Layout], antigens: dict[str, str], remarks: R
     """
     contradicted = []
     for layout in layouts:
-        layout.rows, twice = panel_rows(layout, antigens)
+        layout.rows, repeated = panel_rows(layout, antigens)
         called = [antigens[row] if row else "" for row in layout.rows]
         stains = [antigen or marker for antigen, marker in zip(called, layout.markers, strict=True)]
         layout.kinds = kinds(layout.channels, stains)
-        if twice and any(k == "marker" for k in (layout.kinds[i] for i in twice)):
-            first, second = twice[:2]
-            remarks.add(
-                "error",
-                layout.paths,
-                f"the panel calls both {layout.channels[first]} and {layout.channels[second]} "
-                f"{antigens[str(layout.rows[first])]!r}",
-                "delete a row of the panel, or give them different antigens",
-            )
+        if _refuse_repeated(layout, repeated, called, remarks):
             contradicted.append(layout)
         layout.names = _given_names(layout, called, remarks)
     _share_names(layouts, remarks)
     for layout in layouts:
-        stains = [n if n != c else "" for n, c in zip(layout.names, layout.channels, strict=True)]
-        marked = [s or m for s, m in zip(stains, layout.markers, strict=True)]
-        layout.kinds = kinds(layout.channels, marked)
+        stains = [name or marker for name, marker in zip(layout.names, layout.markers, strict=True)]
+        layout.kinds = kinds(layout.channels, stains)
         layout.names = _unique([n or c for n, c in zip(layout.names, layout.channels, strict=True)], layout)
     return contradicted
 
 
-def panel_rows(layout: Layout, antigens: dict[str, str]) -> tuple[list[str | None], list[int]]:
-    """The panel's row for each column, and two or more columns that get the same antigen, if any.
+def _refuse_repeated(
+    layout: Layout, repeated: Iterable[list[int]], called: Sequence[str], remarks: Remarks
+) -> bool:
+    """Whether the panel gives one antigen to several columns; "DNA" and "empty" may stand twice."""
+    markers = [alike for alike in repeated if any(layout.kinds[i] == "marker" for i in alike)]
+    for first, second, *_ in markers[:1]:
+        text = (
+            f"the panel calls both {layout.channels[first]} and {layout.channels[second]} {called[first]!r}"
+        )
+        fix = "delete a row of the panel, or give them different antigens"
+        remarks.add("error", layout.paths, text, fix)
+    return bool(markers)
+
+
+def panel_rows(layout: Layout, antigens: dict[str, str]) -> tuple[list[str | None], list[list[int]]]:
+    """The panel's row for each column, and the groups of columns that get the same antigen.
 
     A row is meant by $PnN, else by $PnS, else by these whatever the case; an antigen that is found one
     way is not looked for the next.
@@ -138,7 +143,7 @@ def panel_rows(layout: Layout, antigens: dict[str, str]) -> tuple[list[str | Non
         (folded, str.casefold, layout.channels),
         (folded, str.casefold, layout.markers),
     ]
-    twice: list[int] = []
+    repeated: list[list[int]] = []
     for known, fold, texts in ways:
         columns = defaultdict(list)
         for i, text in enumerate(texts):
@@ -147,8 +152,8 @@ def panel_rows(layout: Layout, antigens: dict[str, str]) -> tuple[list[str | Non
                 rows[i] = row
                 columns[antigens[row]].append(i)
         taken |= set(columns)
-        twice = twice or next((c for antigen, c in columns.items() if antigen and len(c) > 1), [])
-    return rows, twice
+        repeated += [alike for antigen, alike in columns.items() if antigen and len(alike) > 1]
+    return rows, repeated
 
 
 def _given_names(layout: Layout, called: Sequence[str], remarks: Remarks) -> list[str]:

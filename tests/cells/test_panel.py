@@ -244,6 +244,32 @@ def test_nothing_to_align_gives_no_columns():
     assert align([]).markers == ()
 
 
+names = st.sampled_from(["", "CD3", "CD4", "cd-4", "FITC-A", "PE-A", "DNA1"])
+layouts = st.dictionaries(
+    st.sampled_from(["FITC-A", "PE-A", "APC-A", "Time", "CD3", "Ir191Di"]), names, min_size=1
+)
+rows = st.lists(
+    st.tuples(st.sampled_from(["FITC-A", "PE-A", "CD3"]), names), unique_by=lambda r: r[0], min_size=1
+)
+
+
+@given(st.lists(layouts, min_size=1, max_size=6), st.none() | rows, st.sampled_from([None, "common"]))
+def test_a_file_is_aligned_column_by_column_or_its_error_is_told(channels, sheet, markers):
+    files = [file(f"{i}.fcs", c) for i, c in enumerate(channels)]
+    columns = align(files, panel(*sheet) if sheet else None, markers)
+    assert len(set(columns.markers)) == len(columns.markers)
+    assert len(columns.features) == len(columns.kinds) == len(columns.classes) == len(columns.channels)
+    for given_file in files:
+        positions = columns.positions.get(given_file.path)
+        if positions is None:
+            assert told(columns, "error")
+        else:
+            assert positions.shape == (len(columns.markers),)
+            assert len(set(positions.tolist())) == len(positions)
+            assert all(0 <= i < len(given_file.channels) for i in positions)
+    assert all("\n" not in str(p) for p in columns.problems)
+
+
 # Panel sheets
 
 
@@ -318,6 +344,13 @@ def test_one_antigen_on_two_channels_of_a_file_is_an_error():
         "delete a row of the panel, or give them different antigens"
     ]
     assert set(columns.positions) == {"b.fcs"}
+
+
+def test_an_antigen_that_stands_twice_is_found_beside_what_may_stand_twice():
+    sheet = panel(("Ir191Di", "DNA"), ("Ir193Di", "DNA"), ("Ce140Di", "CD19"), ("Yb172Di", "CD19"))
+    columns = align([file("m.fcs", {"Ir191Di": "", "Ir193Di": "", "Ce140Di": "", "Yb172Di": ""})], sheet)
+    assert told(columns, "error")[0].startswith("m.fcs: the panel calls both Ce140Di and Yb172Di 'CD19'")
+    assert columns.positions == {}
 
 
 def test_what_is_no_antigen_may_stand_twice_in_a_panel():
