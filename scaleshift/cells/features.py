@@ -10,12 +10,11 @@ from typing import Literal
 
 from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.channels import Kind
-from scaleshift.cells.naming import Layout, Remarks, squashed
+from scaleshift.cells.naming import SHOWN, Layout, Remarks, listed, squashed
 from scaleshift.cells.problem import Level
 from scaleshift.errors import DataError
 
 STUDY = "study"  # place of what concerns all files
-SHOWN = 8
 CHOICE = "pass markers='common' (--markers common), name it in a panel sheet, or leave the file out"
 
 LISTED = "take it out of markers, or leave the file out"
@@ -142,15 +141,18 @@ def renamed(census: Census, level: Level, remarks: Remarks) -> dict[int, dict[st
             if kind == "marker" and name != channel and row is None:
                 by_channel[channel][name].add(number)
     found: dict[int, dict[str, str]] = defaultdict(dict)
+    told: dict[int, list[str]] = defaultdict(list)
     for channel, names in by_channel.items():
         usual = max(names, key=census.n_holders)
         for name, numbers in names.items():
             if name == usual or census.holders[usual] & numbers or census.holders[name] & names[usual]:
                 continue
-            text = f"{channel} is {name!r}, but {usual!r} in {census.first(usual)}"
-            for number in sorted(numbers):
-                remarks.add(level, census.layouts[number].paths, text, "say in a panel sheet which it is")
+            for number in numbers:
                 found[number][usual] = name
+                told[number].append(f"{channel} is {name!r}, but {usual!r} in {census.first(usual)}")
+    for number in sorted(told):
+        fix = "say in a panel sheet which antigen it is"
+        remarks.add(level, census.layouts[number].paths, listed(told[number]), fix)
     return dict(found)
 
 
@@ -161,10 +163,13 @@ def remark_moved(census: Census, remarks: Remarks) -> None:
         for channel, name, kind, row in layout.columns():
             if kind == "marker" and row is None:
                 seats[name].setdefault(channel, layout.paths[0])
+    told = []
     for name, channels in seats.items():
         if len(channels) > 1:
             where = ", ".join(f"{channel} in {path}" for channel, path in list(channels.items())[:SHOWN])
-            remarks.add("note", [STUDY], f"{name!r} is matched by its name: {where}")
+            told.append(f"{name!r} ({where})")
+    if told:
+        remarks.add("note", [STUDY], f"matched by marker, though on several channels: {listed(told)}")
 
 
 def _chosen(census: Census, wanted: Sequence[str]) -> list[str]:
@@ -182,7 +187,8 @@ def _chosen(census: Census, wanted: Sequence[str]) -> list[str]:
     for text in wanted:
         meant = columns.get(text) or channels.get(text) or _folded(text, columns) or _folded(text, channels)
         if not meant:
-            known = dict.fromkeys((*columns, *channels))
+            names = dict.fromkeys((*columns, *channels))
+            known = sorted(names, key=lambda n: census.kinds.get(n, "") != "marker")
             raise DataError(f"markers: no file has {text!r}{suggestion(text, known)}")
         if len(meant) > 1:
             raise DataError(
@@ -214,24 +220,33 @@ def lacking(
         missing = [name for name in missing if name not in excused.get(number, ())]
         if not missing:
             continue
-        spare = [name for name in layout.names if name not in features]
-        told = []
-        for name in missing:
-            instead = similar(name, spare)
+        told = [f"{name!r}" for name in missing]
+        for i, name in enumerate(missing):
+            instead, hint = _instead(census, layout, name, features)
             stand_ins.add((number, instead))
-            told.append(f"{name!r}" + (f" (it has {instead!r})" if instead else _seat(census, layout, name)))
-        every = f"all {len(features)} features: " if len(missing) == len(features) > 1 else ""
-        remarks.add("error", layout.paths, f"lacks {every}{listed(told)}", fix)
+            told[i] += hint
+        markers = f"all {len(features)} markers: " if len(missing) == len(features) > 1 else ""
+        markers = markers or ("the marker " if len(missing) == 1 else "the markers ")
+        remarks.add("error", layout.paths, f"lacks {markers}{listed(told)}", fix)
     return short, stand_ins
 
 
-def _seat(census: Census, layout: Layout, name: str) -> str:
-    """What stands on the channel that usually shows a marker."""
+def _instead(census: Census, layout: Layout, name: str, features: Sequence[str]) -> tuple[str, str]:
+    """What may stand in a file for a marker that it lacks: its name there, and how to say so."""
+    spare = [
+        n for n, k in zip(layout.names, layout.kinds, strict=True) if k == "marker" and n not in features
+    ]
+    alike = similar(name, spare)
+    if alike:
+        return alike, f" (it has {alike!r})"
     channel = census.channels[name]
     if channel == name or channel not in layout.channels:
-        return ""
+        return "", ""
     other = layout.names[layout.channels.index(channel)]
-    return f" ({channel} is {other!r} here)" if other != channel else f" ({channel} names no marker here)"
+    return (
+        other,
+        f" ({channel} is {other!r} here)" if other != channel else f" ({channel} has no marker here)",
+    )
 
 
 def remark_rare(
@@ -258,9 +273,3 @@ def similar(name: str, names: Sequence[str]) -> str:
     alike = {squashed(n): n for n in names if re.findall(r"[0-9]+", n) == numbers}
     close = difflib.get_close_matches(squashed(name), alike, n=1)
     return alike[close[0]] if close else ""
-
-
-def listed(texts: Sequence[str]) -> str:
-    """The first few texts, and how many more there are."""
-    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-    return ", ".join(texts[:SHOWN]) + more

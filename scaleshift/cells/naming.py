@@ -10,6 +10,7 @@ from typing import Protocol
 from scaleshift.cells.channels import Kind, Modality, kinds, marker_name, modality
 from scaleshift.cells.problem import Level, Problem
 
+SHOWN = 8  # names in one message
 CHANNEL_NAMED = ("time", "scatter")  # kinds whose $PnS says nothing, or differs: "Time (102.40 sec.)"
 
 
@@ -68,7 +69,7 @@ class Remarks:
         """What was said, in the order in which it was said first."""
         told = []
         for (level, text, fix), paths in self._files.items():
-            more = f" (and {len(paths) - 1} more files)" if len(paths) > 1 else ""
+            more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
             told.append(Problem(level, paths[0], text + more, fix))
         return told
 
@@ -97,32 +98,37 @@ def name_columns(layouts: Sequence[Layout], antigens: dict[str, str], remarks: R
     """
     contradicted = []
     for layout in layouts:
-        layout.rows, twice = panel_rows(layout, antigens)
+        layout.rows, repeated = panel_rows(layout, antigens)
         called = [antigens[row] if row else "" for row in layout.rows]
         stains = [antigen or marker for antigen, marker in zip(called, layout.markers, strict=True)]
         layout.kinds = kinds(layout.channels, stains)
-        if twice and any(k == "marker" for k in (layout.kinds[i] for i in twice)):
-            first, second = twice[:2]
-            remarks.add(
-                "error",
-                layout.paths,
-                f"the panel calls both {layout.channels[first]} and {layout.channels[second]} "
-                f"{antigens[str(layout.rows[first])]!r}",
-                "delete a row of the panel, or give them different antigens",
-            )
+        if _refuse_repeated(layout, repeated, called, remarks):
             contradicted.append(layout)
         layout.names = _given_names(layout, called, remarks)
     _share_names(layouts, remarks)
     for layout in layouts:
-        stains = [n if n != c else "" for n, c in zip(layout.names, layout.channels, strict=True)]
-        marked = [s or m for s, m in zip(stains, layout.markers, strict=True)]
-        layout.kinds = kinds(layout.channels, marked)
+        stains = [name or marker for name, marker in zip(layout.names, layout.markers, strict=True)]
+        layout.kinds = kinds(layout.channels, stains)
         layout.names = _unique([n or c for n, c in zip(layout.names, layout.channels, strict=True)], layout)
     return contradicted
 
 
-def panel_rows(layout: Layout, antigens: dict[str, str]) -> tuple[list[str | None], list[int]]:
-    """The panel's row for each column, and two or more columns that get the same antigen, if any.
+def _refuse_repeated(
+    layout: Layout, repeated: Iterable[list[int]], called: Sequence[str], remarks: Remarks
+) -> bool:
+    """Whether the panel gives one antigen to several columns; "DNA" and "empty" may stand twice."""
+    markers = [alike for alike in repeated if any(layout.kinds[i] == "marker" for i in alike)]
+    for first, second, *_ in markers[:1]:
+        text = (
+            f"the panel calls both {layout.channels[first]} and {layout.channels[second]} {called[first]!r}"
+        )
+        fix = "delete a row of the panel, or give them different antigens"
+        remarks.add("error", layout.paths, text, fix)
+    return bool(markers)
+
+
+def panel_rows(layout: Layout, antigens: dict[str, str]) -> tuple[list[str | None], list[list[int]]]:
+    """The panel's row for each column, and the groups of columns that get the same antigen.
 
     A row is meant by $PnN, else by $PnS, else by these whatever the case; an antigen that is found one
     way is not looked for the next.
@@ -137,7 +143,7 @@ def panel_rows(layout: Layout, antigens: dict[str, str]) -> tuple[list[str | Non
         (folded, str.casefold, layout.channels),
         (folded, str.casefold, layout.markers),
     ]
-    twice: list[int] = []
+    repeated: list[list[int]] = []
     for known, fold, texts in ways:
         columns = defaultdict(list)
         for i, text in enumerate(texts):
@@ -146,8 +152,8 @@ def panel_rows(layout: Layout, antigens: dict[str, str]) -> tuple[list[str | Non
                 rows[i] = row
                 columns[antigens[row]].append(i)
         taken |= set(columns)
-        twice = twice or next((c for antigen, c in columns.items() if antigen and len(c) > 1), [])
-    return rows, twice
+        repeated += [alike for antigen, alike in columns.items() if antigen and len(alike) > 1]
+    return rows, repeated
 
 
 def _given_names(layout: Layout, called: Sequence[str], remarks: Remarks) -> list[str]:
@@ -167,7 +173,7 @@ def _given_names(layout: Layout, called: Sequence[str], remarks: Remarks) -> lis
         keeps = counting[0] if len(counting) == 1 else None
         for i in alike:
             names[i] = name if i == keeps else ""
-        if keeps is None and counting:
+        if keeps is None and counting and name not in called:
             where = " and ".join(layout.channels[i] for i in alike)
             remarks.add("note", layout.paths, f"{name!r} names {where}: they are called by their channels")
     return names
@@ -182,23 +188,25 @@ def _share_names(layouts: Sequence[Layout], remarks: Remarks) -> None:
                 spelled[channel][squashed(name)][name] += len(layout.paths)
     for layout in layouts:
         present = set(layout.names)
+        told: list[str] = []
         for i, channel in enumerate(layout.channels):
-            known, name = spelled.get(channel, {}), layout.names[i]
-            if layout.rows[i] or not known or layout.kinds[i] in CHANNEL_NAMED:
+            own, best = layout.names[i], _usual_name(layout, i, spelled.get(channel, {}))
+            if best in ("", own) or best in present:
                 continue
-            if not name and (len(known) > 1 or layout.markers[i]):
-                continue  # no one name to take, or one that stands twice here
-            common = next(iter(known.values())) if not name else known[squashed(name)]
-            best = common.most_common(1)[0][0]
-            if best == name or best in present:
-                continue
-            how = "is spelled" if name else "has no marker name:"
-            text = (
-                f"{channel} {how} {name!r}: called {best!r}" if name else f"{channel} {how} called {best!r}"
-            )
-            remarks.add("note", layout.paths, f"{text} as in other files")
+            told.append(f"{own or channel} is {best!r}")
             layout.names[i] = best
             present.add(best)
+        if told:
+            remarks.add("note", layout.paths, f"named as in other files: {listed(told)}")
+
+
+def _usual_name(layout: Layout, i: int, known: dict[str, Counter[str]]) -> str:
+    """How most files call the marker of a channel, if they agree what it is; else ""."""
+    if layout.rows[i] or layout.kinds[i] in CHANNEL_NAMED:
+        return ""
+    own = layout.names[i] or layout.markers[i]  # a marker that stands twice is no name yet
+    names = known.get(squashed(own)) if own else (next(iter(known.values())) if len(known) == 1 else None)
+    return names.most_common(1)[0][0] if names else ""
 
 
 def _unique(names: list[str], layout: Layout) -> list[str]:
@@ -215,3 +223,9 @@ def _unique(names: list[str], layout: Layout) -> list[str]:
 def squashed(name: str) -> str:
     """Letters and digits of a name in lower case: HLA-DR and hladr are one."""
     return "".join(c for c in name.casefold() if c.isalnum()) or name
+
+
+def listed(texts: Sequence[str]) -> str:
+    """The first few texts, and how many more there are."""
+    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
+    return ", ".join(texts[:SHOWN]) + more

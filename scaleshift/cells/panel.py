@@ -9,21 +9,19 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from scaleshift.cells.channels import Kind, kind, marker_name
+from scaleshift.cells.channels import NO_NAME, Kind, kind
 from scaleshift.cells.features import (
-    SHOWN,
     STUDY,
     Census,
     Wanted,
     choose,
-    listed,
     of_one_modality,
     remark_moved,
     similar,
 )
-from scaleshift.cells.naming import ChannelFile, Layout, Remarks, layouts_of, name_columns
+from scaleshift.cells.naming import SHOWN, ChannelFile, Layout, Remarks, layouts_of, listed, name_columns
 from scaleshift.cells.problem import Problem
-from scaleshift.cells.tables import find_column, place_of, read_table
+from scaleshift.cells.tables import MISSING, find_column, place_of, read_table
 from scaleshift.errors import DataError
 
 CHANNEL = ("fcscolname", "channel", "channelname", "pnn", "fluor", "fluorochrome", "fluorophore", "metal")
@@ -120,17 +118,30 @@ def read_panel(source: str | os.PathLike[str] | pd.DataFrame) -> Panel:
     if len(twice):
         name = channels[twice[0]]
         raise DataError(f"{place}: line {twice[0]}: {name!r} stands twice in {columns[0]}: delete a row")
-    antigens = {c: marker_name(c, a) for c, a in zip(channels, table[columns[1]], strict=True)}
+    texts = table[columns[1]]
+    antigens = dict(zip(channels, texts.mask(texts.str.casefold().isin(NO_NAME), ""), strict=True))
     if columns[2] is None:
         return Panel(place, antigens, dict.fromkeys(channels, ""))
     classes = table[columns[2]].str.casefold()
-    unknown = table.index[~classes.isin((*CLASSES, ""))]
-    if len(unknown):
-        raise DataError(
-            f"{place}: line {unknown[0]}: {columns[2]} is {table[columns[2]][unknown[0]]!r}, "
-            "expected type, state or none"
-        )
+    classes = classes.mask(classes.isin(MISSING), "")
+    _check_classes(classes, texts, f"{place}: line", columns[2])
     return Panel(place, antigens, dict(zip(channels, classes, strict=True)))
+
+
+def _check_classes(classes: pd.Series, antigens: pd.Series, place: str, column: str) -> None:
+    unknown = classes.index[~classes.isin((*CLASSES, ""))]
+    if len(unknown):
+        line = unknown[0]
+        raise DataError(f"{place} {line}: {column} is {classes[line]!r}, expected type, state or none")
+    said = pd.DataFrame({"antigen": antigens, "class": classes})[(classes != "") & (antigens != "")]
+    said = said.drop_duplicates()
+    twice = said.index[said["antigen"].duplicated()]
+    if len(twice):
+        line = twice[0]
+        raise DataError(
+            f"{place} {line}: {antigens[line]!r} is {classes[line]!r} here and something else above: "
+            "give an antigen one class"
+        )
 
 
 def align(
@@ -247,7 +258,7 @@ def _remark_features(census: Census, features: Sequence[str], panel: Panel, rema
     """Say what is a feature, or not, in spite of its looks."""
     if not features:
         fix = "name the markers in a panel sheet, or pass markers=[...] (--markers)"
-        remarks.add("error", [STUDY], "no channel that all files have shows a marker", fix)
+        remarks.add("error", [STUDY], "no marker to learn from", fix)
     listed_rows = {name for layout in census.layouts for _, name, _, row in layout.columns() if row}
     if panel.antigens:
         doubtful, why = [n for n in features if n not in listed_rows], f"not in {panel.path}"

@@ -93,8 +93,8 @@ def read_samples(source: str | os.PathLike[str] | pd.DataFrame) -> SampleSheet:
     >>> sheet.samples, sheet.metadata
     (('a', 'b'), {'batch': (1, 2)})
     """
-    place = place_of(source)
-    table = read_table(source)
+    place, table = place_of(source), read_table(source)
+    decimal = table.attrs["decimal"]
     file_column = find_column(table, FILE)
     if file_column is None:
         raise DataError(
@@ -109,7 +109,7 @@ def read_samples(source: str | os.PathLike[str] | pd.DataFrame) -> SampleSheet:
     files = tuple(table[file_column])
     samples = tuple(table[sample_column]) if sample_column else tuple(sample_names(files))
     metadata = {
-        column: typed_values(table[column], table.attrs["decimal"])
+        column: typed_values(table[column], decimal)
         for column in table.columns
         if column not in (file_column, sample_column)
     }
@@ -269,5 +269,5 @@ def _without_row(sheet: SampleSheet, paths: Sequence[str]) -> list[Problem]:
     text = f"has no row in {sheet.path} and is left out"
     if len(paths) > 1:
         others = ", ".join(paths[1:4]) + (", ..." if len(paths) > 4 else "")
-        text += f", as are {len(paths) - 1} more files ({others})"
+        text += f" (and {len(paths) - 1} more: {others})"
     return [Problem("warning", paths[0], text, "add a row for what belongs to the study")]

@@ -37,9 +37,9 @@ def read_table(source: str | os.PathLike[str] | pd.DataFrame) -> pd.DataFrame:
     ----------
     source : path or pandas.DataFrame
         Text with commas, semicolons or tabs, in UTF-8, UTF-16 with a byte order mark, or else
-        Windows-1252; or XLSX (the first sheet that holds something; extra ``excel``). The first row
-        that is not blank has the column names. A first column without a name is taken for row names
-        and left out.
+        Windows-1252; or XLSX (the first sheet that holds something, formulas by their stored values;
+        extra ``excel``). The first row that is not blank has the column names. A first column
+        without a name is taken for row names and left out.
 
     Returns
     -------
