@@ -48,6 +48,10 @@ class Request:
     fcs: Any = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.labels, str | os.PathLike | pd.DataFrame):
+            raise DataError(
+                f"labels is a {type(self.labels).__name__}: expected a path, a DataFrame or 'channel:NAME'"
+            )
         for option, (kinds, words) in MEANT_FOR.items():
             if getattr(self, option) is not None and self.kind not in kinds.split():
                 raise DataError(f"{option}= goes with {words}, and {self.place} is none: leave it out")
@@ -70,10 +74,6 @@ class Request:
         """table, gates, workspace or channel."""
         if isinstance(self.labels, pd.DataFrame):
             return "table"
-        if not isinstance(self.labels, str | os.PathLike):
-            raise DataError(
-                f"labels is a {type(self.labels).__name__}: expected a path, a DataFrame or 'channel:NAME'"
-            )
         if self.place.startswith(CHANNEL):
             return "channel"
         path = Path(self.place)
@@ -120,7 +120,9 @@ def read_parents(parents: Any) -> dict[str, str]:
     where = "the sheet of parents" if isinstance(parents, pd.DataFrame) else os.fspath(parents)
     try:
         sheet = (
-            parents if isinstance(parents, pd.DataFrame) else pd.read_csv(where, sep=None, engine="python")
+            parents
+            if isinstance(parents, pd.DataFrame)
+            else pd.read_csv(where, sep=None, engine="python", dtype=str)
         )
     except (OSError, ValueError) as error:
         raise DataError(
