@@ -146,7 +146,8 @@ class Workspace:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                events = self._flowkit.Sample(sample.fcs, sample_id=sample.name, use_flowjo_labels=True)
+                with open(sample.fcs, "rb") as file:
+                    events = self._flowkit.Sample(file, sample_id=sample.name, use_flowjo_labels=True)
                 results = self._workspace.get_gating_strategy(sample.name).gate_sample(events)
             except Exception as error:  # whatever FlowKit makes of a file
                 raise DataError(f"{self.path}: FlowKit cannot gate {sample.fcs}: {_line(error)}") from error

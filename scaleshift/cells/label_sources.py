@@ -23,6 +23,7 @@ from scaleshift.cells.manifest import Manifest, array_of
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.reader import read_rows
 from scaleshift.cells.schema import X
+from scaleshift.cells.tables import find_column, place_of, read_table
 from scaleshift.errors import DataError
 
 CHANNEL = "channel:"
@@ -117,23 +118,12 @@ def read_parents(parents: Any) -> dict[str, str]:
     """Population to parent, from a mapping, a sheet with the columns label and parent, or its path."""
     if isinstance(parents, Mapping):
         return {str(label): str(parent) for label, parent in parents.items() if not _is_blank(parent)}
-    where = "the sheet of parents" if isinstance(parents, pd.DataFrame) else os.fspath(parents)
-    try:
-        sheet = (
-            parents
-            if isinstance(parents, pd.DataFrame)
-            else pd.read_csv(where, sep=None, engine="python", dtype=str)
-        )
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"{where} cannot be read as a sheet with the columns label and parent: {error}"
-        ) from error
-    names = {str(name).strip().casefold(): name for name in sheet.columns}
-    for name in ("label", "parent"):
-        if name not in names:
-            raise DataError(f"{where} has no column {name!r}{suggestion(name, names)}")
-    labels, of = sheet[names["label"]].tolist(), sheet[names["parent"]].tolist()
-    return read_parents(dict(zip(labels, of, strict=True)))
+    sheet, where = read_table(parents), place_of(parents)
+    columns = {name: find_column(sheet, [name]) for name in ("label", "parent")}
+    for name, found in columns.items():
+        if found is None:
+            raise DataError(f"{where}: has no column {name!r}{suggestion(name, sheet.columns)}")
+    return read_parents(dict(zip(sheet[columns["label"]], sheet[columns["parent"]], strict=True)))
 
 
 def _is_blank(value: Any) -> bool:

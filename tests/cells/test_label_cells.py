@@ -77,8 +77,8 @@ def test_parents_are_kept_with_the_study_until_it_is_labelled_again(path, tmp_pa
     ("parents", "message"),
     [
         ({"a": "b", "b": "c", "c": "a"}, r"'b' is its own ancestor: mend the chain b < c < a"),
-        (pd.DataFrame({"label": ["a"]}), "the sheet of parents has no column 'parent'"),
-        ("missing.csv", "missing.csv cannot be read as a sheet"),
+        (pd.DataFrame({"label": ["a"]}), "table: has no column 'parent'"),
+        ("missing.csv", "missing.csv: does not exist, expected a sheet"),
     ],
 )
 def test_parents_that_make_no_hierarchy_are_refused(path, parents, message):
