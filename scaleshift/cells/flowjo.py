@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -98,29 +100,36 @@ class Workspace:
 
     def _matched(self, addresses: Addresses, files: list[str] | None) -> tuple[list[Gated], list[Problem]]:
         """The workspace's samples that are in the study, with their FCS files, and a remark on the others."""
-        gated: list[Gated] = []
-        others = []
-        for name in self._workspace.get_sample_ids(loaded_only=False):
-            fil = (self._workspace.get_keywords(name) or {}).get("$FIL", name)
-            place = addresses.find(name, FILE) or addresses.find(fil, FILE)
+        gated: dict[Place, Gated] = {}
+        others, seen = [], set()
+        for name, uri in _names_and_uris(self.path):
+            # A file may have been renamed since it was measured: where it stands tells more than $FIL.
+            names = [base_name(unquote(uri)), name, self._workspace.get_keywords(name).get("$FIL", name)]
+            place = next((found for n in names if (found := addresses.find(n, FILE)) is not None), None)
             if place is None:
                 others.append(name)
-                continue
-            twice = [other.name for other in gated if other.place == place]
-            if twice:
+            elif name in seen:
                 raise DataError(
-                    f"{self.path}: samples {twice[0]!r} and {name!r} are both {place} of {addresses.store}: "
-                    "remove one in FlowJo"
+                    f"{self.path}: two samples are called {name!r}, and FlowKit knows only one: "
+                    "remove one from the workspace"
                 )
-            gated.append(Gated(name, place, self._fcs_of(place, [name, fil], files)))
+            elif place in gated:
+                raise DataError(
+                    f"{self.path}: samples {gated[place].name!r} and {name!r} are both {place} of "
+                    f"{addresses.store}: remove one from the workspace"
+                )
+            else:
+                gated[place] = Gated(name, place, self._fcs_of(place, names, files))
+            seen.add(name)
         if not gated:
             known = [place.name for place in addresses.files or addresses.samples]
             first = f"{others[0]!r}{suggestion(others[0], known)}" if others else "there is none"
             raise DataError(f"{self.path}: no sample of the workspace is in {addresses.store}: {first}")
+        samples = list(gated.values())
         if not others:
-            return gated, []
+            return samples, []
         text = f"{len(others)} samples are not in the study and were passed over: {', '.join(others[:8])}"
-        return gated, [Problem("note", self.path, text + (", ..." if len(others) > 8 else ""))]
+        return samples, [Problem("note", self.path, text + (", ..." if len(others) > 8 else ""))]
 
     def _fcs_of(self, place: Place, names: list[str], files: list[str] | None) -> str:
         """The FCS file of a sample."""
@@ -157,6 +166,16 @@ class Workspace:
                 f"{sample.place.n}: is it the file that the study was made of?"
             )
         return results
+
+
+def _names_and_uris(path: str) -> list[tuple[str, str]]:
+    """Name of each sample of a workspace, and where its FCS file stood."""
+    found = []
+    for sample in ElementTree.parse(path).iter("Sample"):
+        node, data = sample.find("SampleNode"), sample.find("DataSet")
+        if node is not None and data is not None:
+            found.append((node.get("name", ""), data.get("uri", "")))
+    return found
 
 
 def _files(fcs: Any) -> list[str] | None:

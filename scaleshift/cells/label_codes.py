@@ -5,11 +5,12 @@ Labels come in any order, from many tables; 4 bytes a cell are kept in a tempora
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -55,8 +56,7 @@ class CellLabels:
         self.unlabelled: Counter[str] = Counter()  # words that mean it, and how often they were met
         self._words = {"", *(word_of(word).casefold() for word in unlabelled)}
         self._numbers: dict[tuple[type, Any], int] = {}
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115
-        self._file.truncate(max(1, n_cells) * CODE.itemsize)
+        self._file = _zeros_on_disk(max(1, n_cells) * CODE.itemsize)
         self._told: np.ndarray = np.memmap(self._file, CODE, "r+", shape=(max(1, n_cells),))[:n_cells]
 
     def close(self) -> None:
@@ -83,10 +83,12 @@ class CellLabels:
 
     def numbers(self, codes: np.ndarray, values: list[Any]) -> np.ndarray:
         """Numbers of a column of codes (-1: missing) and values; words that mean "no label" are counted."""
-        known = np.array([*(self.number(value) for value in values), UNTOLD], CODE)
-        for value, n in zip(values, np.bincount(codes[codes >= 0], minlength=len(values)), strict=True):
-            if self.number(value) == UNTOLD and n:
-                self.unlabelled[word_of(value)] += int(n)
+        known = np.full(len(values) + 1, UNTOLD, CODE)  # the last one serves the code -1
+        n_rows = np.bincount(codes[codes >= 0], minlength=len(values))
+        for i in np.flatnonzero(n_rows):  # a category that no row has is no label
+            known[i] = self.number(values[i])
+            if known[i] == UNTOLD:
+                self.unlabelled[word_of(values[i])] += int(n_rows[i])
         return known[codes]
 
     def tell(self, rows: np.ndarray, numbers: np.ndarray) -> Clashes:
@@ -107,6 +109,22 @@ class CellLabels:
         known = np.array([UNLABELLED, *(code_of[value] for value in values)], CODE)
         rows = range(0, len(self._told), step)
         return categories, ((first, known[self._told[first : first + step]]) for first in rows)
+
+
+def _zeros_on_disk(n_bytes: int) -> IO[bytes]:
+    """A temporary file of zeros; takes its room now: a mapped file that finds none ends the process."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115
+    try:
+        file.truncate(n_bytes)
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, n_bytes)
+    except OSError as error:
+        file.close()
+        raise DataError(
+            f"labels need {n_bytes / 2**20:.0f} MB in {tempfile.gettempdir()} ({error.strerror}): "
+            "free some, or set TMPDIR to another folder"
+        ) from error
+    return file
 
 
 def word_of(value: Any) -> str:

@@ -78,8 +78,10 @@ def _remarks(store: str, told: CellLabels, without: list[Any]) -> list[Problem]:
     words = {word: n for word, n in told.unlabelled.items() if word}
     if words:
         text = ", ".join(f"{word!r} ({n} times)" for word, n in list(words.items())[:SHOWN])
-        fix = "pass unlabelled=[...] (--unlabelled) if one of them is a label"
-        remarks.append(Problem("note", store, f"taken as unlabelled: {text}", fix))
+        fix = (
+            "pass unlabelled=[] (--unlabelled '') if 0 is a label, as of a clustering" if "0" in words else ""
+        )
+        remarks.append(Problem("warning" if fix else "note", store, f"taken as unlabelled: {text}", fix))
     if without:
         names = ", ".join(map(str, without[:SHOWN])) + (", ..." if len(without) > SHOWN else "")
         remarks.append(Problem("note", store, f"{len(without)} samples have no label: {names}"))

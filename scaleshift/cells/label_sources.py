@@ -56,6 +56,8 @@ class Request:
         for option, (kinds, words) in MEANT_FOR.items():
             if getattr(self, option) is not None and self.kind not in kinds.split():
                 raise DataError(f"{option}= goes with {words}, and {self.place} is none: leave it out")
+        if self.first_event and self.kind in ("workspace", "channel"):
+            raise DataError(f"first_event= goes with event numbers, and {self.place} has none: leave it out")
         if self.overlap not in (None, *OVERLAPS):
             raise DataError(f"overlap is {self.overlap!r}, expected one of {', '.join(OVERLAPS)}")
 

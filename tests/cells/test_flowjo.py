@@ -198,6 +198,27 @@ def test_samples_that_only_one_side_knows_are_told(path, tmp_path):
         label_cells(path, write_workspace(tmp_path / "w.wsp", files=("run_S3.fcs",)))
 
 
+def test_files_renamed_after_they_were_measured_are_found_by_where_they_stand(path, tmp_path):
+    workspace = write_workspace(tmp_path / "w.wsp")
+    renamed = workspace.read_text().replace('"$FIL" value="run_', '"$FIL" value="tube_')
+    workspace.write_text(renamed.replace('SampleNode name="run_', 'SampleNode name="tube_'))
+    label_cells(path, workspace)
+    assert labels_of(path) == EXPECTED
+
+
+def test_samples_that_cannot_be_told_apart_are_refused(path, tmp_path):
+    workspace = write_workspace(tmp_path / "w.wsp")
+    text = workspace.read_text()
+    workspace.write_text(text.replace('SampleNode name="run_S2.fcs"', 'SampleNode name="run_S1.fcs"'))
+    with pytest.raises(DataError, match=r"w.wsp: two samples are called 'run_S1.fcs', and FlowKit knows"):
+        label_cells(path, workspace)
+    workspace.write_text(text.replace('elsewhere/run_S2.fcs"', 'elsewhere/run%5FS1.fcs"'))
+    with pytest.raises(DataError, match=r"samples 'run_S1.fcs' and 'run_S2.fcs' are both file 'run_S1.fcs'"):
+        label_cells(path, workspace)
+    with pytest.raises(DataError, match="first_event= goes with event numbers"):
+        label_cells(path, workspace, first_event=1)
+
+
 def test_samples_may_have_gates_of_their_own(path, tmp_path):
     gates = {"run_S1.fcs": [B_CELLS], "run_S2.fcs": []}
     label_cells(path, write_workspace(tmp_path / "w.wsp", gates))

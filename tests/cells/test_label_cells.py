@@ -12,7 +12,7 @@ import pytest
 import zarr
 from label_studies import COUNTS, EVENTS, RNG, SAMPLES, N, X, labels_of, make_study, set_record
 
-from scaleshift.cells import append_cells, as_cells, label, label_cells, open_cells
+from scaleshift.cells import append_cells, as_cells, label, label_cells, label_codes, open_cells
 from scaleshift.cells.manifest import read_manifest
 from scaleshift.errors import DataError, SchemaError
 
@@ -100,6 +100,15 @@ def test_datasets_that_were_opened_before_give_no_wrong_labels(path):
     label_cells(path, TABLE)
     with pytest.raises(DataError, match="was written anew since it was opened: open it again"):
         before["label_code"].compute()
+
+
+def test_a_full_temporary_folder_is_told(path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(label_codes.os, "posix_fallocate", full)
+    with pytest.raises(DataError, match=r"labels need 0 MB in .* \(No space left on device\): .*TMPDIR"):
+        label_cells(path, TABLE)
 
 
 def test_a_channel_of_whole_numbers_labels_the_cells(tmp_path):

@@ -295,6 +295,22 @@ def test_the_obs_of_anndata_label_the_samples_in_order(path, tmp_path, name, zar
         label_cells(path, tmp_path / f"less{name}", column="leiden")
 
 
+def test_categories_that_no_event_has_are_no_labels(path):
+    labels = pd.Categorical(["b", "a"], ["a", "b", "c", "0"])
+    table = pd.DataFrame({"sample": "S1", "event": [0, 1], "label": labels})
+    assert label_cells(path, table)["unlabelled_words"] == {}
+    assert open_cells(path)["label"].values.tolist() == ["a", "b"]
+
+
+def test_clusters_that_count_from_0_are_told(path):
+    table = pd.DataFrame({"sample": "S1", "event": [0, 1], "leiden": ["0", "1"]})
+    (remark, _) = label_cells(path, table, column="leiden")["remarks"]
+    assert (remark["level"], remark["text"]) == ("warning", "taken as unlabelled: '0' (1 times)")
+    assert "--unlabelled ''" in remark["fix"]
+    label_cells(path, table, column="leiden", unlabelled=[])
+    assert labels_of(path)[:3] == ["0", "1", None]
+
+
 def test_one_study_labels_another(path, tmp_path):
     write_cells(as_cells(X, SAMPLES, LABELS, ["a", "b"]), tmp_path / "other.zarr")
     label_cells(path, tmp_path / "other.zarr")
