@@ -2,7 +2,8 @@
 
 from scaleshift.cells.arrays import as_cells
 from scaleshift.cells.ingest import ingest
+from scaleshift.cells.label import label_cells
 from scaleshift.cells.store import open_cells
 from scaleshift.cells.write import append_cells, write_cells
 
-__all__ = ["append_cells", "as_cells", "ingest", "open_cells", "write_cells"]
+__all__ = ["append_cells", "as_cells", "ingest", "label_cells", "open_cells", "write_cells"]

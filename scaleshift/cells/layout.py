@@ -124,6 +124,16 @@ def write_rows(
         _complete(array_of(group, name, str(group.store)))[first:stop] = rows
 
 
+def write_label_names(group: zarr.Group, labels: tuple[Any, ...]) -> None:
+    """Replace the categories of the labels; the codes that stand there refer to nothing until written too."""
+    _create_names(group, f"obs/{LABEL}/categories", typed(labels), LABEL, overwrite=True)
+
+
+def write_label_codes(group: zarr.Group, first: int, codes: np.ndarray) -> None:
+    """Write label codes from row `first` on: it starts a chunk, they are whole chunks or reach the end."""
+    _complete(array_of(group, LABEL_CODES, str(group.store)))[first : first + len(codes)] = codes
+
+
 def write_scaling(group: zarr.Group, first: int, location: np.ndarray, scale: np.ndarray) -> None:
     """Write how the samples from `first` on were scaled, (n_samples, n_markers) each."""
     for name, values in zip(SCALING, (location, scale), strict=True):

@@ -53,6 +53,10 @@ class Manifest:
         CRC-32 of the bytes of each sample's rows of X; "" where it was not computed, () if nowhere.
     plan : str or None
         What tells the import that made the study from another one.
+    parents : dict
+        Label, as text, to the population that its gate lies in; that one may have a parent too.
+    labelling : bool
+        Whether labels are being written, or writing them was interrupted.
     """
 
     path: str
@@ -70,6 +74,8 @@ class Manifest:
     var: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     checksums: tuple[str, ...] = ()
     plan: str | None = None
+    parents: Mapping[str, str] = field(default_factory=dict)
+    labelling: bool = False
 
     @property
     def n_cells(self) -> int:
@@ -102,6 +108,10 @@ class Manifest:
             "n_labels": len(self.labels),
             "samples": samples,
         }
+        if self.parents:
+            record["parents"] = dict(self.parents)
+        if self.labelling:
+            record["labelling"] = True
         try:
             return json.dumps(record, ensure_ascii=False)
         except TypeError as error:
@@ -182,6 +192,8 @@ def _read_study(location: str) -> tuple[zarr.Group, Manifest]:
         var=_var(group, location),
         checksums=tuple(entry.get("crc32", "") for entry in entries),
         plan=record.get("plan"),
+        parents=record.get("parents", {}),
+        labelling=record.get("labelling", False),
     )
     _check(group, record, manifest)
     return group, manifest
@@ -210,11 +222,16 @@ def scaling_arrays(group: zarr.Group, manifest: Manifest) -> dict[str, np.ndarra
 
 
 def refuse_unfinished(manifest: Manifest) -> None:
-    """Raise SchemaError for a study whose first write has not committed any sample."""
+    """Raise SchemaError for a study without a finished sample, or whose labels are not written to the end."""
     if not manifest.samples:
         raise SchemaError(
             f"{manifest.path} holds no finished sample: writing it was interrupted, or is still under way; "
             "if it was interrupted, delete it and write it again"
+        )
+    if manifest.labelling:
+        raise SchemaError(
+            f"{manifest.path}: writing its labels was interrupted, or is still under way; "
+            "if it was interrupted, run label_cells (scaleshift label) again"
         )
 
 

@@ -228,6 +228,11 @@ def _open_array(location: str, name: str, study: str, shape: tuple[int, ...]) ->
     return array
 
 
+def forget_arrays() -> None:
+    """Open arrays anew when they are read next, for what this process has written under a new id."""
+    _open_array.cache_clear()
+
+
 def _study_on_disk(store: Store) -> Any:
     """The id of the study that stands in the store now; None where the record cannot be read."""
     try:

@@ -64,7 +64,8 @@ def open_cells(
         `X (cell, marker)`, `sample_code (cell)`, `label_code (cell)` as Dask arrays, one block a chunk
         of the store (of which only the chosen samples' rows are kept); coordinates `marker`, `sample`
         (the chosen samples, with their metadata) and `label` (the chosen labels); on `marker` what the study
-        knows of its columns. Cells that are not committed yet are not seen. `attrs["source"]` is the path.
+        knows of its columns. Cells that are not committed yet are not seen. `attrs["source"]` is the path,
+        `attrs["parents"]` maps labels to the populations that they are part of, where that is known.
         A study whose samples were scaled has `scaling_location` and `scaling_scale (sample, marker)`.
 
     Raises
@@ -102,6 +103,7 @@ def open_cells(
         source, LABEL_CODES, (n,), CODE, UNLABELLED, n_labels, _new_codes(known, n_labels)
     )
     done = {name: getattr(manifest, name) for name in TREATMENTS}
+    parents = {"parents": dict(manifest.parents)} if manifest.parents else {}
     cells = cells_dataset(
         _lazy(intensity),
         _lazy(sample_code),
@@ -110,7 +112,7 @@ def open_cells(
         sample=typed(manifest.samples)[chosen],
         label=typed(manifest.labels)[known],
         metadata={name: typed(tuple(v[i] for i in chosen)) for name, v in manifest.metadata.items()},
-        attrs={"source": manifest.path} | {k: v for k, v in done.items() if v is not None},
+        attrs={"source": manifest.path} | {k: v for k, v in done.items() if v is not None} | parents,
     )
     of_markers = {name: (MARKER, typed(v)[columns], {"long_name": name}) for name, v in manifest.var.items()}
     cells = cells.assign_coords({name: of for name, of in of_markers.items() if name not in cells.variables})
