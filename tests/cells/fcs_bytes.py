@@ -41,7 +41,7 @@ def fcs_bytes(
     events: (n, n_channels); integers are stored as they are, higher bits too.
     bits, types, ranges: one for all channels, or one for each; types writes $PnDATATYPE.
     keywords: added, or put in place of what stands there; None leaves a keyword out.
-    header_data, text_data: (begin, end) to write in place of the true ones; None in a pair is written as blank.
+    header_data, text_data: (begin, end) in place of the true ones; None in a pair is written as blank.
     following: bytes of another data set, to which $NEXTDATA points.
     """
     events = np.atleast_2d(events)
@@ -69,7 +69,12 @@ def fcs_bytes(
             "$TOT": str(n),
         }
         for i, name in enumerate(channels, start=1):
-            told |= {f"$P{i}B": str(widths[i - 1]), f"$P{i}E": "0,0", f"$P{i}N": name, f"$P{i}R": str(tops[i - 1])}
+            told |= {
+                f"$P{i}B": str(widths[i - 1]),
+                f"$P{i}E": "0,0",
+                f"$P{i}N": name,
+                f"$P{i}R": str(tops[i - 1]),
+            }
             if markers is not None and markers[i - 1]:
                 told[f"$P{i}S"] = markers[i - 1]
             if types:

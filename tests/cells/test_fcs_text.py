@@ -23,7 +23,9 @@ def described(tmp_path):
     return describe
 
 
-@pytest.mark.parametrize("delimiter", ["/", "|", "\\", "*", "\f", "\x1e", "!", ",", ".", "^", " ", "\t", "\x01", "ÿ"])
+@pytest.mark.parametrize(
+    "delimiter", ["/", "|", "\\", "*", "\f", "\x1e", "!", ",", ".", "^", " ", "\t", "\x01", "ÿ"]
+)
 def test_any_delimiter_may_stand_doubled_inside_of_names_and_values(described, delimiter):
     names = ["FSC-A", f"{delimiter}a{delimiter}{delimiter}b", f"CD4{delimiter}CD8"]
     keywords = {"$COM": f"one{delimiter}two"}
@@ -108,7 +110,9 @@ def test_supplemental_keywords_are_added_and_replace_none(described):
     assert fcs.warnings == []
 
 
-@pytest.mark.parametrize(("begin", "end"), [("60", "1e9"), ("900", "800"), ("-5", "70"), ("3", "40"), ("0", "9" * 20)])
+@pytest.mark.parametrize(
+    ("begin", "end"), [("60", "1e9"), ("900", "800"), ("-5", "70"), ("3", "40"), ("0", "9" * 20)]
+)
 def test_a_supplement_that_is_none_is_left_out(described, begin, end):
     fcs = described(fcs_bytes(EVENTS, NAMES, keywords={"$BEGINSTEXT": begin, "$ENDSTEXT": end}))
     assert fcs.channels == NAMES
@@ -128,7 +132,9 @@ def test_an_identity_is_a_spillover_matrix_too(described):
     np.testing.assert_array_equal(fcs.spillover.matrix, np.eye(2))
 
 
-@pytest.mark.parametrize("text", ["2,FL1-A,FL2-A,1,0.1", "many", "2,FL1-A,FL2-A,1,a,b,1", "1000000000,a", "-1", ",,,"])
+@pytest.mark.parametrize(
+    "text", ["2,FL1-A,FL2-A,1,0.1", "many", "2,FL1-A,FL2-A,1,a,b,1", "1000000000,a", "-1", ",,,"]
+)
 def test_a_malformed_spillover_is_a_warning_and_the_next_one_counts(described, text):
     fcs = described(fcs_bytes(EVENTS, NAMES, keywords={"$SPILLOVER": text}))
     assert fcs.spillover is None

@@ -55,7 +55,9 @@ def check_file(path, truth):
     if "preprocessed" in facts:
         scaled = read_fcs(path, duplicates=duplicates).events
         np.testing.assert_allclose(scaled[0], facts["preprocessed"]["row_first"], rtol=1e-6)
-        np.testing.assert_allclose(scaled.sum(axis=0, dtype="f8"), facts["preprocessed"]["column_sum"], rtol=1e-6)
+        np.testing.assert_allclose(
+            scaled.sum(axis=0, dtype="f8"), facts["preprocessed"]["column_sum"], rtol=1e-6
+        )
 
 
 def check_against_flowio(path):
@@ -140,7 +142,10 @@ def test_a_clean_file_has_no_warnings():
 
 
 def test_spillover_is_found_under_its_names():
-    new, old = read_fcs(DATA / "flowio_B01_KC.fcs").spillover, read_fcs(DATA / "flowkit_index_sorted.fcs").spillover
+    new, old = (
+        read_fcs(DATA / "flowio_B01_KC.fcs").spillover,
+        read_fcs(DATA / "flowkit_index_sorted.fcs").spillover,
+    )
     assert (len(new.channels), new.matrix.shape) == (8, (8, 8))
     assert (len(old.channels), old.matrix.shape) == (6, (6, 6))
     assert read_fcs(DATA / "tidytof_aml_healthy.fcs").spillover is None

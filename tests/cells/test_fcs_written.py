@@ -71,7 +71,9 @@ def test_integers_with_words_in_another_order_than_bytes(written, byteord, bits)
 
 def test_mixed_types_of_fcs_3_2(written):
     rng = np.random.default_rng(0)
-    events = np.stack([rng.normal(size=50), rng.integers(0, 2**16, 50), rng.normal(size=50), rng.normal(size=50)], 1)
+    events = np.stack(
+        [rng.normal(size=50), rng.integers(0, 2**16, 50), rng.normal(size=50), rng.normal(size=50)], 1
+    )
     content = fcs_bytes(events, NAMES, version="FCS3.2", types="DIFF", byteord="4,3,2,1")
     fcs = read_fcs(written(content))
     assert (fcs.version, fcs.events.dtype) == ("FCS3.2", np.float64)
@@ -81,7 +83,9 @@ def test_mixed_types_of_fcs_3_2(written):
 
 def test_ten_bits_that_stand_in_sixteen(written):
     events = integers(10)
-    content = fcs_bytes(events, NAMES, datatype="I", bits=16, ranges=1024, keywords={"$P1B": "10", "$P2B": "10"})
+    content = fcs_bytes(
+        events, NAMES, datatype="I", bits=16, ranges=1024, keywords={"$P1B": "10", "$P2B": "10"}
+    )
     fcs = read_fcs(written(content))
     np.testing.assert_array_equal(fcs.events, events.astype(np.float32))
     assert any("$P1B=10, $P2B=10" in warning for warning in fcs.warnings)
@@ -173,7 +177,8 @@ def test_floats_are_linear_whatever_the_amplifier_says(written):
 
 @pytest.mark.parametrize("exclusive", [0, 1])
 @pytest.mark.parametrize(
-    "header", [(0, 0), (None, None), (99_999_999, 99_999_999), (0, 99_999_999), (5, 5), (10**7, 9), (10**7, 10**7)]
+    "header",
+    [(0, 0), (None, None), (99_999_999, 99_999_999), (0, 99_999_999), (5, 5), (10**7, 9), (10**7, 10**7)],
 )
 def test_offsets_that_the_header_cannot_tell_stand_in_text(written, header, exclusive):
     events = floats()
@@ -234,7 +239,10 @@ def test_no_event_and_one_event_are_files_too(written, n, datatype):
 @pytest.mark.parametrize("data", [(0, 0), (None, None)])
 def test_no_event_needs_no_offsets(written, data):
     events = np.empty((0, 4))
-    assert read_fcs(written(fcs_bytes(events, NAMES, header_data=data, text_data=data))).events.shape == (0, 4)
+    assert read_fcs(written(fcs_bytes(events, NAMES, header_data=data, text_data=data))).events.shape == (
+        0,
+        4,
+    )
 
 
 def test_several_data_sets_are_counted_and_chosen(written):
@@ -250,7 +258,9 @@ def test_several_data_sets_are_counted_and_chosen(written):
     assert len({fcs.text_crc for fcs in listed}) == 3
 
 
-@pytest.mark.parametrize("next_data", ["-100", "1", "58", "999999", "10000000000000000000000", "1e9999", "soon"])
+@pytest.mark.parametrize(
+    "next_data", ["-100", "1", "58", "999999", "10000000000000000000000", "1e9999", "soon"]
+)
 def test_a_next_data_set_that_is_none_is_left_out(written, next_data):
     events = floats()
     path = written(fcs_bytes(events, NAMES, keywords={"$NEXTDATA": next_data}))
@@ -265,7 +275,9 @@ def test_slices_equal_the_whole(written, datatype, raw):
     events = integers([16, 32, 24, 8], 30_000) if datatype == "I" else floats(30_000)
     bits = [16, 32, 24, 8] if datatype == "I" else None
     keywords = {"$P1E": "4,1", "$P3G": "3"}
-    fcs = read_fcs(written(fcs_bytes(events, NAMES, datatype=datatype, bits=bits, keywords=keywords)), raw=raw)
+    fcs = read_fcs(
+        written(fcs_bytes(events, NAMES, datatype=datatype, bits=bits, keywords=keywords)), raw=raw
+    )
     whole = fcs.events
     for first, stop in ((0, 1), (7, 20_001), (29_999, None), (100, 100), (5, 2), (40_000, None), (-3, None)):
         np.testing.assert_array_equal(fcs.read(first, stop), whole[first:stop])
@@ -276,7 +288,16 @@ def test_a_description_travels_without_the_events(written):
     sent = pickle.dumps(fcs)
     assert len(sent) < 5000
     back = pickle.loads(sent)
-    for attribute in ("path", "version", "n_events", "channels", "markers", "keywords", "warnings", "text_crc"):
+    for attribute in (
+        "path",
+        "version",
+        "n_events",
+        "channels",
+        "markers",
+        "keywords",
+        "warnings",
+        "text_crc",
+    ):
         assert getattr(back, attribute) == getattr(fcs, attribute)
     np.testing.assert_array_equal(back.read(10, 20), fcs.read(10, 20))
 

@@ -182,7 +182,9 @@ def _byte_order(keywords: Mapping[str, str], widths: set[int]) -> str:
     if not told and widths == {8}:
         return LITTLE
     orders = "1,2,3,4 | 4,3,2,1 | 1,2 | 2,1 | 3,4,1,2 (the last up to 32 bits)"
-    raise DataError(f"has $BYTEORD {told[:20]!r} for values of {max(widths)} bits; export it with one of {orders}")
+    raise DataError(
+        f"has $BYTEORD {told[:20]!r} for values of {max(widths)} bits; export it with one of {orders}"
+    )
 
 
 def _layout(types: Sequence[str], bits: Sequence[int], masks: Sequence[int | None], order: str) -> Layout:
