@@ -1,8 +1,8 @@
 """A study comes in: files, tables and AnnData objects; in memory, or as one Zarr store on disk."""
 
 from scaleshift.cells.arrays import as_cells
-from scaleshift.cells.ingest import ingest
-from scaleshift.cells.label import label_cells
+from scaleshift.cells.ingest.ingest import ingest
+from scaleshift.cells.labels.label import label_cells
 from scaleshift.cells.store import open_cells
 from scaleshift.cells.write import append_cells, write_cells
 

@@ -44,7 +44,7 @@ class Opening:
         from scaleshift.blocks import passes
         from scaleshift.blocks.rows import as_rows
         from scaleshift.cells import open_cells
-        from scaleshift.cells.scaling import scale, unscale
+        from scaleshift.cells.treatment.scaling import scale, unscale
 
         cells = open_cells(self.store, samples, markers=self.markers)
         if cells.sizes["label"]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scaleshift.cells.channels import isotopes, kind, kinds, marker_name, modality
+from scaleshift.cells.sheets.channels import isotopes, kind, kinds, marker_name, modality
 
 # Channels, or (channel, marker), of files under MIT and BSD licences: what each of them is.
 REAL = {

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from scaleshift.cells.compensation import (
+from scaleshift.cells.treatment.compensation import (
     Spillover,
     already_compensated,
     compensate,

@@ -11,9 +11,9 @@ import pytest
 from fcs_bytes import fcs_bytes
 
 import scaleshift as ss
-from scaleshift.cells.compensation import Spillover
+from scaleshift.cells.ingest.plan import Options, plan_study
 from scaleshift.cells.manifest import read_manifest
-from scaleshift.cells.plan import Options, plan_study
+from scaleshift.cells.treatment.compensation import Spillover
 from scaleshift.errors import DataError
 
 CHANNELS = ["Time", "FSC-A", "FITC-A", "PE-A", "APC-A"]
@@ -226,7 +226,7 @@ class TestFormats:
 class TestResuming:
     def killed(self, folder, store, after: int) -> None:
         """An import that stops after some chunks."""
-        from scaleshift.cells import assembly
+        from scaleshift.cells.ingest import assembly
 
         plan = plan_study(folder, Options())
         written = 0

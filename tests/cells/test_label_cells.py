@@ -12,7 +12,9 @@ import pytest
 import zarr
 from label_studies import COUNTS, EVENTS, RNG, SAMPLES, N, X, labels_of, make_study, set_record
 
-from scaleshift.cells import append_cells, as_cells, label, label_cells, label_codes, open_cells
+from scaleshift.cells import append_cells, as_cells, label_cells, open_cells
+from scaleshift.cells.labels import codes as label_codes
+from scaleshift.cells.labels import label
 from scaleshift.cells.manifest import read_manifest
 from scaleshift.errors import DataError, SchemaError
 
@@ -166,7 +168,8 @@ def test_cells_behind_the_committed_ones_are_left_alone(path):
 KILLED = """
     import os, shutil, signal, sys
     import pandas as pd
-    from scaleshift.cells import label, label_cells
+    from scaleshift.cells import label_cells
+    from scaleshift.cells.labels import label
 
     folder, table = sys.argv[1:]
     label.BATCH = 1

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 from label_studies import COUNTS, EVENT_IN_FILE, EVENTS, FILE_OF, RNG, SAMPLES, N, X, labels_of, make_study
 
-from scaleshift.cells import as_cells, label_cells, label_tables, open_cells, write_cells
+from scaleshift.cells import as_cells, label_cells, open_cells, write_cells
+from scaleshift.cells.labels import tables as label_tables
 from scaleshift.errors import DataError
 
 LABELS = RNG.choice(["T cells", "B cells", "unknown", ""], N)

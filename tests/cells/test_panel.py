@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scaleshift.cells.panel import Panel, align, read_panel
+from scaleshift.cells.sheets.panel import Panel, align, read_panel
 from scaleshift.errors import DataError
 
 USUAL = {"FSC-A": "", "FITC-A": "CD4", "PE-A": "CD8", "APC-A": "CD3", "Time": ""}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scaleshift.cells.filenames import nearest, sample_names
-from scaleshift.cells.sheets import match_files, read_samples
+from scaleshift.cells.sheets.filenames import nearest, sample_names
+from scaleshift.cells.sheets.samples import match_files, read_samples
 from scaleshift.errors import DataError
 
 CATALYST = {

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scaleshift.cells.tables import read_table, typed_values
+from scaleshift.cells.sheets.tables import read_table, typed_values
 from scaleshift.errors import DataError, ScaleshiftError
 
 PLAIN = "file_name,sample_id,day\na.fcs,s1,3\nb.fcs,s2,10\n"

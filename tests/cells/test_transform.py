@@ -9,8 +9,8 @@ from flowutils import transforms as reference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from scaleshift.cells import logicle
-from scaleshift.cells.transform import (
+from scaleshift.cells.treatment import logicle
+from scaleshift.cells.treatment.transform import (
     Arcsinh,
     Identity,
     Logicle,

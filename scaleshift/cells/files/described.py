@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from scaleshift.cells.compensation import Spillover
 from scaleshift.cells.problem import Problem
+from scaleshift.cells.treatment.compensation import Spillover
 
 Rows = slice | np.ndarray  # ascending rows of a file; a slice has a start and a stop
 SCATTERED_ROWS = 65_536  # read at once where the wanted rows do not stand together

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from scaleshift.blocks.labels import suggestion
-from scaleshift.cells import logicle
-from scaleshift.cells.channels import Kind, Modality
+from scaleshift.cells.sheets.channels import Kind, Modality
+from scaleshift.cells.treatment import logicle
 from scaleshift.errors import DataError, SchemaError
 
 COFACTORS: dict[str, float] = {"mass": 5.0, "fluorescence": 150.0}
@@ -125,7 +125,7 @@ class Arcsinh(Transform):
 
 @dataclass(frozen=True)
 class Logicle(Transform):
-    """The logicle scale: T at 1, linear around zero; `scaleshift.cells.logicle` has the formula.
+    """The logicle scale: T at 1, linear around zero; `scaleshift.cells.treatment.logicle` has the formula.
 
     Parameters
     ----------

@@ -10,13 +10,13 @@ import numpy as np
 import zarr
 
 from scaleshift.blocks.labels import CODE
-from scaleshift.cells import compensation, scaling, transform
-from scaleshift.cells.compensation import Spillover
 from scaleshift.cells.files.described import Reader, Rows, read_pieces
 from scaleshift.cells.layout import write_rows
 from scaleshift.cells.reader import store_at
 from scaleshift.cells.schema import UNLABELLED
-from scaleshift.cells.spread import Method, location_scale
+from scaleshift.cells.treatment import compensation, scaling, transform
+from scaleshift.cells.treatment.compensation import Spillover
+from scaleshift.cells.treatment.spread import Method, location_scale
 from scaleshift.errors import DataError, ScaleshiftError
 
 PIECE_ROWS = 16_384  # treated at once: a few megabytes

@@ -14,15 +14,15 @@ import numpy as np
 import zarr
 
 from scaleshift.blocks import graph
-from scaleshift.cells import transform
-from scaleshift.cells.checksum import combine
-from scaleshift.cells.chunks import Chunk, Piece, Treatment, Written, part_of, scaling_of, write_chunk
-from scaleshift.cells.compensation import positions
-from scaleshift.cells.ingest_report import IngestReport, report_of
+from scaleshift.cells.ingest.checksum import combine
+from scaleshift.cells.ingest.chunks import Chunk, Piece, Treatment, Written, part_of, scaling_of, write_chunk
+from scaleshift.cells.ingest.plan import Part, StudyPlan, spillover_key
+from scaleshift.cells.ingest.report import IngestReport, report_of
 from scaleshift.cells.layout import commit, create_study, write_scaling, write_text
 from scaleshift.cells.manifest import Manifest, open_study, plain
-from scaleshift.cells.plan import Part, StudyPlan, spillover_key
 from scaleshift.cells.reader import store_at
+from scaleshift.cells.treatment import transform
+from scaleshift.cells.treatment.compensation import positions
 from scaleshift.errors import DataError
 
 CHUNKS_PER_THREAD = 4  # written between two commits
@@ -42,7 +42,7 @@ def assemble(plan: StudyPlan, location: str, *, labels: Any, chunk_cells: int, r
     report = report_of(plan, progress.committed)
     write_text(group, REPORT, report.to_json())
     if labels is not None:
-        from scaleshift.cells.label import label_cells
+        from scaleshift.cells.labels.label import label_cells
 
         report = replace(report, labels=label_cells(location, labels))
     return report

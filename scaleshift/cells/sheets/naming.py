@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from scaleshift.cells.channels import Kind, Modality, kinds, marker_name, modality
 from scaleshift.cells.problem import Level, Problem
+from scaleshift.cells.sheets.channels import Kind, Modality, kinds, marker_name, modality
 
 SHOWN = 8  # names in one message
 CHANNEL_NAMED = ("time", "scatter")  # kinds whose $PnS says nothing, or differs: "Time (102.40 sec.)"

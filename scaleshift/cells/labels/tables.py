@@ -21,7 +21,7 @@ import pandas as pd
 import zarr
 
 from scaleshift.blocks.labels import suggestion
-from scaleshift.cells.addresses import FILE, SAMPLE
+from scaleshift.cells.labels.addresses import FILE, SAMPLE
 from scaleshift.errors import DataError
 
 ROWS = 1_000_000  # in one piece

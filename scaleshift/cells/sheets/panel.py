@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from scaleshift.cells.channels import NO_NAME, Kind, kind
-from scaleshift.cells.features import (
+from scaleshift.cells.problem import Problem
+from scaleshift.cells.sheets.channels import NO_NAME, Kind, kind
+from scaleshift.cells.sheets.features import (
     STUDY,
     Census,
     Wanted,
@@ -19,9 +20,16 @@ from scaleshift.cells.features import (
     remark_moved,
     similar,
 )
-from scaleshift.cells.naming import SHOWN, ChannelFile, Layout, Remarks, layouts_of, listed, name_columns
-from scaleshift.cells.problem import Problem
-from scaleshift.cells.tables import MISSING, find_column, place_of, read_table
+from scaleshift.cells.sheets.naming import (
+    SHOWN,
+    ChannelFile,
+    Layout,
+    Remarks,
+    layouts_of,
+    listed,
+    name_columns,
+)
+from scaleshift.cells.sheets.tables import MISSING, find_column, place_of, read_table
 from scaleshift.errors import DataError
 
 CHANNEL = ("fcscolname", "channel", "channelname", "pnn", "fluor", "fluorochrome", "fluorophore", "metal")

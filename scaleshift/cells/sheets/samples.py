@@ -10,10 +10,10 @@ from typing import Any
 import pandas as pd
 
 from scaleshift.blocks.labels import natural_key
-from scaleshift.cells.filenames import Pairs, nearest, pair, sample_names
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.schema import CELL, LONG_NAMES
-from scaleshift.cells.tables import find_column, place_of, read_table, typed_values
+from scaleshift.cells.sheets.filenames import Pairs, nearest, pair, sample_names
+from scaleshift.cells.sheets.tables import find_column, place_of, read_table, typed_values
 from scaleshift.errors import DataError
 
 # Column names without case and punctuation, best first

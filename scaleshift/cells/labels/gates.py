@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scaleshift.blocks.labels import natural_key
-from scaleshift.cells.addresses import stem
-from scaleshift.cells.label_codes import UNTOLD, CellLabels, chosen
+from scaleshift.cells.labels.addresses import stem
+from scaleshift.cells.labels.codes import UNTOLD, CellLabels, chosen
 from scaleshift.cells.problem import Problem
 from scaleshift.errors import DataError
 

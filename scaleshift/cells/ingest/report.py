@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from scaleshift.cells.ingest.plan import StudyPlan
 from scaleshift.cells.manifest import Manifest
-from scaleshift.cells.plan import StudyPlan
 from scaleshift.cells.problem import Problem
 
 SCHEMA = "scaleshift.ingest/1"

@@ -11,10 +11,10 @@ from uuid import uuid4
 
 import zarr
 
-from scaleshift.cells.gates import Hierarchy
-from scaleshift.cells.label_codes import UNLABELLED_WORDS, CellLabels
-from scaleshift.cells.label_report import Counts, report_of
-from scaleshift.cells.label_sources import Request, read_parents, tell_labels
+from scaleshift.cells.labels.codes import UNLABELLED_WORDS, CellLabels
+from scaleshift.cells.labels.gates import Hierarchy
+from scaleshift.cells.labels.report import Counts, report_of
+from scaleshift.cells.labels.sources import Request, read_parents, tell_labels
 from scaleshift.cells.layout import commit, write_label_codes, write_label_names
 from scaleshift.cells.manifest import LABEL_CODES, Manifest, array_of, locate, open_study, refuse_unfinished
 from scaleshift.cells.problem import Problem

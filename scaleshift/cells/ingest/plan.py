@@ -14,18 +14,21 @@ import numpy as np
 
 from scaleshift.blocks import graph
 from scaleshift.blocks.labels import natural_key
-from scaleshift.cells import files, panel, sheets, transform
-from scaleshift.cells.channels import Modality, modality
-from scaleshift.cells.compensation import (
+from scaleshift.cells import files
+from scaleshift.cells.files.described import Described, Group, Rows
+from scaleshift.cells.problem import Problem
+from scaleshift.cells.sheets import panel
+from scaleshift.cells.sheets import samples as sheets
+from scaleshift.cells.sheets.channels import Modality, modality
+from scaleshift.cells.sheets.panel import Columns
+from scaleshift.cells.treatment import transform
+from scaleshift.cells.treatment.compensation import (
     Spillover,
     already_compensated,
     positions,
     read_spillover,
 )
-from scaleshift.cells.files.described import Described, Group, Rows
-from scaleshift.cells.panel import Columns
-from scaleshift.cells.problem import Problem
-from scaleshift.cells.spread import Method
+from scaleshift.cells.treatment.spread import Method
 from scaleshift.errors import DataError, ScaleshiftError
 
 BATCH = 64  # files described by one task

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from scaleshift.cells.addresses import Addresses, Place
-from scaleshift.cells.label_tables import Columns, Piece, Words
+from scaleshift.cells.labels.addresses import Addresses, Place
+from scaleshift.cells.labels.tables import Columns, Piece, Words
 from scaleshift.cells.problem import Problem
 from scaleshift.errors import DataError
 

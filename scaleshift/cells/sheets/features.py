@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from scaleshift.blocks.labels import suggestion
-from scaleshift.cells.channels import Kind
-from scaleshift.cells.naming import SHOWN, Layout, Remarks, listed, squashed
 from scaleshift.cells.problem import Level
+from scaleshift.cells.sheets.channels import Kind
+from scaleshift.cells.sheets.naming import SHOWN, Layout, Remarks, listed, squashed
 from scaleshift.errors import DataError
 
 STUDY = "study"  # place of what concerns all files

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.cells.label_codes import CellLabels
+from scaleshift.cells.labels.codes import CellLabels
 from scaleshift.cells.manifest import Manifest
 from scaleshift.cells.problem import Problem
 

@@ -14,10 +14,10 @@ from xml.etree import ElementTree
 import numpy as np
 
 from scaleshift.blocks.labels import suggestion
-from scaleshift.cells.addresses import FILE, Addresses, Place, base_name, stem
-from scaleshift.cells.gates import Hierarchy
-from scaleshift.cells.label_codes import chosen
-from scaleshift.cells.label_tables import optional
+from scaleshift.cells.labels.addresses import FILE, Addresses, Place, base_name, stem
+from scaleshift.cells.labels.codes import chosen
+from scaleshift.cells.labels.gates import Hierarchy
+from scaleshift.cells.labels.tables import optional
 from scaleshift.cells.problem import Problem
 from scaleshift.errors import DataError
 

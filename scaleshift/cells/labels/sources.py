@@ -13,17 +13,17 @@ import pandas as pd
 import zarr
 
 from scaleshift.blocks.labels import suggestion
-from scaleshift.cells.addresses import FILE, SAMPLE, Addresses
-from scaleshift.cells.event_rows import EventRows
-from scaleshift.cells.flowjo import Workspace
-from scaleshift.cells.gates import OVERLAPS, Hierarchy, Overlaps, gate_tables
-from scaleshift.cells.label_codes import CellLabels
-from scaleshift.cells.label_tables import open_table
+from scaleshift.cells.labels.addresses import FILE, SAMPLE, Addresses
+from scaleshift.cells.labels.codes import CellLabels
+from scaleshift.cells.labels.event_rows import EventRows
+from scaleshift.cells.labels.flowjo import Workspace
+from scaleshift.cells.labels.gates import OVERLAPS, Hierarchy, Overlaps, gate_tables
+from scaleshift.cells.labels.tables import open_table
 from scaleshift.cells.manifest import Manifest, array_of
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.reader import read_rows
 from scaleshift.cells.schema import X
-from scaleshift.cells.tables import find_column, place_of, read_table
+from scaleshift.cells.sheets.tables import find_column, place_of, read_table
 from scaleshift.errors import DataError
 
 CHANNEL = "channel:"
