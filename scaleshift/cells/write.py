@@ -97,6 +97,7 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
         compensation=cells.attrs.get("compensation"),
         scaling=cells.attrs.get("scaling"),
         var=_var(cells),
+        parents=cells.attrs.get("parents", {}),
     )
     group = create_study(planned)
     try:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,14 @@ def gated_shares(result: xr.Dataset, store: Path) -> pd.DataFrame | None:
     cells = open_cells(store, samples=result["sample"].values.tolist())
     gated = report.compare_gated(result, cells)
     return gated if gated["gated"].notna().any() else None
+
+
+def parents_of(result: xr.Dataset, store: Path) -> dict[Any, Any] | None:
+    """The populations that the result's labels are part of, None where the study knows none."""
+    from scaleshift.cells.manifest import read_manifest
+
+    labels = {str(label): label for label in result["label"].values.tolist()}
+    return {labels.get(k, k): labels.get(v, v) for k, v in read_manifest(store).parents.items()} or None
 
 
 def beside_gates(result: xr.Dataset, gated: pd.DataFrame) -> str:
@@ -42,7 +51,9 @@ def beside_gates(result: xr.Dataset, gated: pd.DataFrame) -> str:
     )
 
 
-def write(result: xr.Dataset, output: Path, gated: pd.DataFrame | None) -> list[str]:
+def write(
+    result: xr.Dataset, output: Path, gated: pd.DataFrame | None, parents: Mapping[Any, Any] | None
+) -> list[str]:
     """Write table, picture, workbook and gated shares; the remarks returned say what was written.
 
     The workbook is left out without openpyxl, and with a remark where Excel cannot hold it.
@@ -50,12 +61,12 @@ def write(result: xr.Dataset, output: Path, gated: pd.DataFrame | None) -> list[
     from scaleshift import report
     from scaleshift.report.files import replacing, write_csv
 
-    report.table(result, output / "proportions.csv")
+    report.table(result, output / "proportions.csv", parents=parents)
     report.plot(result, output / "proportions.png")
     written, remarks = ["proportions.csv", "proportions.png"], []
     if importlib.util.find_spec("openpyxl") is not None:
         try:
-            report.table(result, output / "proportions.xlsx", gated=gated)
+            report.table(result, output / "proportions.xlsx", gated=gated, parents=parents)
             written.append("proportions.xlsx")
         except DataError as error:
             remarks.append(f"left out: {error}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from rich.console import Console
 
 from scaleshift.cli import options
 from scaleshift.cli.opening import Opening
-from scaleshift.cli.output import beside_gates, gated_shares, write
+from scaleshift.cli.output import beside_gates, gated_shares, parents_of, write
 from scaleshift.errors import DataError
 from scaleshift.quantify.flags import codes
 
@@ -179,7 +179,7 @@ def quantify(
             study = Opening(store, markers, scaling)
             result = run(study, str(source), target, save_model=save_model, **_of_estimator(**settings))
         gated = gated_shares(result, store)
-    deliver(result, gated, output, as_json, quiet)
+    deliver(result, gated, output, as_json, quiet, parents_of(result, store))
     if "S" in alarm and result.attrs["resampled"] == "none":
         raise DataError(f"--alarm S: {model} was fitted without folds (n_bootstrap=0), so there is no test")
     if set(alarm) & {code for flag in result["flag"].values for code in codes(flag)}:
@@ -252,13 +252,18 @@ def apply(
 
 
 def deliver(
-    result: xr.Dataset, gated: pd.DataFrame | None, output: Path | None, as_json: bool, quiet: bool
+    result: xr.Dataset,
+    gated: pd.DataFrame | None,
+    output: Path | None,
+    as_json: bool,
+    quiet: bool,
+    parents: Mapping[Any, Any] | None = None,
 ) -> None:
     """Print a result, and write it where --output says."""
     from scaleshift import report
 
     # Written first: nobody may be reading what is printed.
-    remarks = [] if output is None else write(result, output, gated)
+    remarks = [] if output is None else write(result, output, gated, parents)
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))
     else:

@@ -56,7 +56,7 @@ class Layout:
 
 
 class Remarks:
-    """Problems of many files, told once: the first file, and how many more there are."""
+    """Problems of many files: errors of each file, the others once, with how many more files there are."""
 
     def __init__(self) -> None:
         self._files: dict[tuple[Level, str, str], list[str]] = defaultdict(list)
@@ -69,6 +69,9 @@ class Remarks:
         """What was said, in the order in which it was said first."""
         told = []
         for (level, text, fix), paths in self._files.items():
+            if level == "error":
+                told += [Problem(level, path, text, fix) for path in paths]
+                continue
             more = f" (and {len(paths) - 1} more)" if len(paths) > 1 else ""
             told.append(Problem(level, paths[0], text + more, fix))
         return told
