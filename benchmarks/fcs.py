@@ -235,9 +235,7 @@ def main() -> None:
             {who: round(t) for who, t in results["small_file_microseconds"].items()},
             "\n",
         )
-        print(
-            f"{N_EVENTS} events x {N_CHANNELS} channels: CPU time over scaleshift's, growth over the file's size"
-        )
+        print(f"{N_EVENTS} events x {N_CHANNELS} channels: CPU time over ours, growth over the file's size")
         results["throughput"] = []
         for kind in KINDS:
             result = throughput(kind, folder, options.rounds)

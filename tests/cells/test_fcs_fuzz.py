@@ -27,6 +27,10 @@ SEEDS = [
         for name in ("e18_delim_star_escaped.fcs", "e24_log_pne_40.fcs", "flowio_variable_int.fcs")
     ),
 ]
+KEYS = [
+    *(b"$TOT", b"$PAR", b"$MODE", b"$DATATYPE", b"$BYTEORD", b"$BEGINDATA", b"$ENDDATA", b"$NEXTDATA"),
+    *(b"$BEGINSTEXT", b"$ENDSTEXT", b"$P1B", b"$P1R", b"$P1E", b"$P1G", b"$P2N", b"$TIMESTEP", b"$SPILLOVER"),
+]
 NUMBERS = [
     "0",
     "1",
@@ -57,7 +61,7 @@ def damaged(draw):
     content = bytearray(seed)
     for _ in range(draw(st.integers(1, 4))):
         where = draw(st.integers(0, min(len(content), text_length(seed)) - 1 if content else 0))
-        match draw(st.sampled_from(["flip", "set", "number", "cut", "end"])):
+        match draw(st.sampled_from(["flip", "set", "number", "keyword", "keyword", "cut", "end"])):
             case "flip" if content:
                 content[where] ^= 1 << draw(st.integers(0, 7))
             case "set" if content:
@@ -66,6 +70,11 @@ def damaged(draw):
                 digits = [i for i in range(where, min(where + 200, len(content))) if 48 <= content[i] < 58]
                 if digits:
                     content[digits[0] : digits[0] + 1] = draw(st.sampled_from(NUMBERS)).encode()
+            case "keyword":
+                at = content.find(draw(st.sampled_from(KEYS)))
+                if at >= 0:
+                    value = content.find(seed[int(seed[10:18])], at) + 1
+                    content[value : value + draw(st.integers(0, 3))] = draw(st.sampled_from(NUMBERS)).encode()
             case "cut":
                 del content[where : where + draw(st.integers(1, 60))]
             case "end":

@@ -69,6 +69,7 @@ def test_packed_bits_are_named(tmp_path):
     content = fcs_bytes(EVENTS[:, :3], NAMES, datatype="I", bits=8, keywords=odd)
     said = refusal(written(tmp_path / "a.fcs", content))
     assert "promises 100 events of 6 bytes in $TOT, but there are 50" in said
+    assert said.endswith("bits that are packed without gaps ($P1B=10, $P2B=10, $P3B=10) are not read")
 
 
 @pytest.mark.parametrize("where", ["header", "text", "both"])

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import FileIO
 
 import numpy as np
 
@@ -113,23 +114,24 @@ class FcsFile:
         step = max(1, _PIECE // row)
         as_read = is_stored_as_read(self.layout)
         buffer = np.empty(0 if as_read else min(step, len(events)) * row, np.uint8)
-        with opened(self.path) as (handle, _), np.errstate(all="ignore"):
+        with opened(self.path) as (file, _), np.errstate(all="ignore"):
             for at in range(0, len(events), step):
                 piece = events[at : at + step]
                 data = piece if as_read else buffer[: len(piece) * row]
-                self._fill(handle, data, self.begin + (first + at) * row)
+                self._fill(file, data, self.begin + (first + at) * row)
                 if not as_read:
                     decode(data, self.layout, piece)
                 apply_scales(piece, self.scales)
         return events
 
-    def _fill(self, handle: int, data: np.ndarray, begin: int) -> None:
+    def _fill(self, file: FileIO, data: np.ndarray, begin: int) -> None:
         """Fill an array with the bytes from `begin` on."""
+        file.seek(begin)
         view = memoryview(data).cast("B")  # type: ignore[arg-type]
         done = 0
         while done < len(view):
-            got = os.preadv(handle, [view[done:]], begin + done)
-            if got == 0:
+            got = file.readinto(view[done:])
+            if not got:
                 end = self.begin + self.n_events * self.layout.row_bytes
                 raise DataError(
                     f"{self.path}: has shrunk since it was described: it ends at byte {begin + done}, its "
@@ -139,17 +141,14 @@ class FcsFile:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[tuple[int, int]]:
-    """Handle and size of a regular file; whatever the operating system says becomes a DataError."""
+def opened(path: str) -> Iterator[tuple[FileIO, int]]:
+    """A regular file, unbuffered, and its size; whatever the operating system says becomes a DataError."""
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):
             raise DataError(f"{path}: {_KINDS.get(stat.S_IFMT(mode), 'is not a file')}")
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            yield handle, os.fstat(handle).st_size
-        finally:
-            os.close(handle)
+        with FileIO(path) as file:
+            yield file, os.fstat(file.fileno()).st_size
     except FileNotFoundError:
         raise DataError(
             f"{path}: does not exist; check the name, or the folder it is looked for in"

@@ -96,7 +96,7 @@ def find_spillover(keywords: Mapping[str, str], budget: int) -> tuple[Spillover 
     warnings = []
     for key in _SPILLOVER:
         text = words(keywords.get(key))
-        if not text:
+        if text in ("", "0"):  # no channels
             continue
         if text.count(",") > budget:
             warnings.append(

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from scaleshift.cells.fcs.header import HEADER_BYTES, Header, Span
 from scaleshift.cells.fcs.layout import Layout
+from scaleshift.cells.fcs.remarks import several
 from scaleshift.cells.fcs.text import integer, words
 from scaleshift.errors import DataError
 
@@ -67,7 +68,7 @@ def locate(header: Header, keywords: Mapping[str, str], layouts: Sequence[Layout
         if begin is not None:
             _check_complete(begin, n_events, layout.row_bytes, size)
             return Place(begin, n_events, layout, _remarks(told, begin, n_events, layout.row_bytes, promised))
-    raise DataError(_disagreement(pairs, told, promised, layouts[0].row_bytes, size))
+    raise DataError(_disagreement(pairs, told, promised, layouts, size) + _packed(keywords, layouts[0]))
 
 
 def _promised(keywords: Mapping[str, str]) -> int | None:
@@ -108,7 +109,7 @@ def _begin(
     if told:
         agreed = len(lengths) == 1 and all(0 < _length(pair) - need < row for pair in told.values())
         return next(iter(lengths)) if agreed else None
-    begins = [pair.begin for pair in pairs.values() if pair.begin is not None and pair.begin >= HEADER_BYTES]
+    begins = [pair.begin for pair in pairs.values() if pair.begin is not None and pair.begin >= text_end > 0]
     if begins:
         return begins[-1]
     after = text_end + 1
@@ -145,14 +146,27 @@ def _show(pair: Span) -> str:
 
 
 def _disagreement(
-    pairs: Mapping[str, Span], told: Mapping[str, Span], promised: int | None, row: int, size: int
+    pairs: Mapping[str, Span],
+    told: Mapping[str, Span],
+    promised: int | None,
+    layouts: Sequence[Layout],
+    size: int,
 ) -> str:
     spans = ", ".join(f"bytes {_show(pair)} by {source}" for source, pair in pairs.items())
+    rows = " or ".join(str(row) for row in dict.fromkeys(layout.row_bytes for layout in layouts))
     if promised is None:
-        return f"has no $TOT and no DATA of whole events of {row} bytes ({spans}); export it again"
+        return f"has no $TOT and no DATA of whole events of {rows} bytes ({spans}); export it again"
+    row = layouts[0].row_bytes
     room = [min(_length(pair), max(0, size - (pair.begin or 0))) // row for pair in told.values()]
     there = f"{max(room)}" if room else "an unknown number"
     return (
-        f"promises {promised} events of {row} bytes in $TOT, but there are {there} (DATA: {spans}; the file "
+        f"promises {promised} events of {rows} bytes in $TOT, but there are {there} (DATA: {spans}; the file "
         f"has {size} bytes); get a complete copy or export it again"
     )
+
+
+def _packed(keywords: Mapping[str, str], layout: Layout) -> str:
+    """What may be the reason where integers do not have whole bytes."""
+    told = [f"$P{i}B" for i, is_integer in enumerate(layout.integer, start=1) if is_integer]
+    odd = [f"{key}={width}" for key in told if (width := integer(keywords.get(key)) or 8) % 8]
+    return f"; bits that are packed without gaps ({several(odd)}) are not read" if odd else ""

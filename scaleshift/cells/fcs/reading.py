@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable
+from io import FileIO
 from typing import NamedTuple, TypeVar
 
 from scaleshift.cells.fcs.file import FcsFile, opened
@@ -78,8 +79,8 @@ def read_fcs(
     ('FCS3.1', 100, dtype('float32'))
     """
     name = _check(path, duplicates)
-    with opened(name) as (handle, size):
-        return _located(name, lambda: describe(_reader(handle, size), size, name, raw, data_set, duplicates))
+    with opened(name) as (file, size):
+        return _located(name, lambda: describe(_reader(file, size), size, name, raw, data_set, duplicates))
 
 
 def list_data_sets(
@@ -107,8 +108,8 @@ def list_data_sets(
     [100]
     """
     name = _check(path, duplicates)
-    with opened(name) as (handle, size):
-        return _located(name, lambda: describe_all(_reader(handle, size), size, name, raw, duplicates))
+    with opened(name) as (file, size):
+        return _located(name, lambda: describe_all(_reader(file, size), size, name, raw, duplicates))
 
 
 def describe(
@@ -256,9 +257,12 @@ def _check_size(text: bytes, delimiter: bytes, size: int) -> None:
         )
 
 
-def _reader(handle: int, size: int) -> Read:
+def _reader(file: FileIO, size: int) -> Read:
     def read(begin: int, end: int) -> bytes:
-        return os.pread(handle, max(0, min(end, size) - begin), begin) if begin < size else b""
+        if begin >= size:
+            return b""
+        file.seek(begin)
+        return file.read(min(end, size) - begin)
 
     return read
 
