@@ -258,7 +258,9 @@ def remark_rare(
         extra = [name for name in layout.names if name in rare and (number, name) not in known]
         if extra:
             counts = [f"{name!r} (in {census.n_holders(name)} of {census.n_files} files)" for name in extra]
-            fix = "it does not enter the study; if it goes by another name elsewhere, name it in a panel sheet"
+            fix = (
+                "it does not enter the study; if it goes by another name elsewhere, name it in a panel sheet"
+            )
             remarks.add("warning", layout.paths, f"has what most files lack: {listed(counts)}", fix)
 
 
