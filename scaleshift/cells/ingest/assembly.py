@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -141,11 +142,26 @@ def _manifest(plan: StudyPlan, location: str, chunk_cells: int) -> Manifest:
 
 
 def _created(planned: Manifest, plan: StudyPlan) -> tuple[zarr.Group, Manifest]:
-    """A new store of the planned size, in which nothing is committed."""
-    group = create_study(planned)
+    """A new store of the planned size, in which nothing is committed.
+
+    A local one is made beside its place and moved there: it is either there, or not, and can be resumed.
+    """
+    location, remote = planned.path, "://" in planned.path
+    folder, name = os.path.split(location)
+    place = location if remote else os.path.join(folder, f".{name}.{str(planned.plan)[:8]}.new")
+    if not remote and os.path.isdir(place):  # left by an import that was killed
+        shutil.rmtree(place)
+    group = create_study(replace(planned, path=place))
     matrices = {spillover_key(p.spillover): p.spillover.to_json() for p in plan.parts if p.spillover}
     write_text(group, SPILLOVERS, json.dumps(matrices))
-    return group, replace(planned, samples=(), counts=(), metadata={})
+    if not remote:
+        os.rename(place, location)
+    return _opened(location), replace(planned, samples=(), counts=(), metadata={})
+
+
+def _opened(location: str) -> zarr.Group:
+    store = store_at(location, read_only=False)
+    return zarr.open_group(store, mode="r+", zarr_format=3, use_consolidated=False)
 
 
 def _resumed(planned: Manifest) -> tuple[zarr.Group | None, Manifest | None]:
@@ -159,8 +175,7 @@ def _resumed(planned: Manifest) -> tuple[zarr.Group | None, Manifest | None]:
             f"{location} is an import of other files, or of these done otherwise: resume with the same files "
             "and options, or choose another path"
         )
-    store = store_at(location, read_only=False)
-    return zarr.open_group(store, mode="r+", zarr_format=3, use_consolidated=False), done
+    return _opened(location), done
 
 
 def _treatment(part: Part, plan: StudyPlan) -> Treatment:
