@@ -48,8 +48,12 @@ def check(
 
 def lines(plan: StudyPlan) -> Iterator[str]:
     """One line a file, then what is to be said of sheets, then of the study."""
+    from scaleshift.blocks.labels import natural_key
+
     by_place = _by_place(plan)
     rows = [_row(file, by_place.pop(file.path, [])) for file in plan.files]
+    rows += [_other(path, by_place.pop(path, [])) for path in plan.paths if path in by_place]
+    rows.sort(key=lambda row: natural_key(row[1]))
     rows += [_other(place, problems) for place, problems in by_place.items()]
     root = _common_folder([row[1] for row in rows])
     rows = [[row[0], _relative(row[1], root), *row[2:]] for row in rows]

@@ -99,11 +99,11 @@ def test_a_sheet_names_samples_and_their_metadata(folder, tmp_path):
 
 
 def test_files_of_one_sample_follow_each_other(folder, tmp_path):
-    sheet = pd.DataFrame({"file_name": ["s1.fcs", "s10.fcs", "s3.fcs"], "sample_id": ["a", "b", "a"]})
+    sheet = pd.DataFrame({"file_name": ["s3.fcs", "s10.fcs", "s1.fcs"], "sample_id": ["a", "b", "a"]})
     ss.ingest(folder, tmp_path / "s.zarr", meta=sheet, transform="none", chunk_cells=32)
     cells = ss.open_cells(tmp_path / "s.zarr", markers=["CD3"])
     assert cells["sample"].values.tolist() == ["a", "b"]
-    np.testing.assert_array_equal(cells["X"].values[:, 0], expected(["s1", "s3", "s10"])[:, 2])
+    np.testing.assert_array_equal(cells["X"].values[:, 0], expected(["s3", "s1", "s10"])[:, 2])
 
 
 def test_compensation_by_the_files_own_matrices(tmp_path):
@@ -156,6 +156,12 @@ def test_several_data_sets_are_samples_of_their_own_if_split(tmp_path):
     cells = ss.open_cells(tmp_path / "s.zarr", markers="all")
     np.testing.assert_array_equal(cells["X"].values, np.concatenate([first, second]))
     assert np.bincount(cells["sample_code"].values).tolist() == [10, 20]
+    assert cells["sample"].values.tolist() == ["x", "x_2"]
+    sheet = pd.DataFrame({"file_name": ["x.fcs"], "sample_id": ["one"], "day": ["3"]})
+    ss.ingest(tmp_path / "x.fcs", tmp_path / "m.zarr", data_sets="split", meta=sheet)
+    cells = ss.open_cells(tmp_path / "m.zarr")
+    assert cells["sample"].values.tolist() == ["one", "one_2"]
+    assert cells["day"].values.tolist() == [3, 3]
 
 
 class TestFormats:

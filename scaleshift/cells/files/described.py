@@ -58,6 +58,8 @@ class Described:
     problems : tuple of Problem
     groups : tuple of Group
         The samples of a file that holds several; empty where the file is one sample.
+    data_set : int
+        Which of the file's data sets this is, counted from 0.
     """
 
     path: str
@@ -71,6 +73,12 @@ class Described:
     spillover: Spillover | None = None
     problems: tuple[Problem, ...] = ()
     groups: tuple[Group, ...] = ()
+    data_set: int = 0
+
+    @property
+    def file(self) -> str:
+        """Path of the file on disk."""
+        return self.path.removesuffix(f"#{self.data_set + 1}") if self.data_set else self.path
 
 
 def read_pieces(reader: Reader, rows: Rows, n_rows: int) -> Iterator[np.ndarray]:

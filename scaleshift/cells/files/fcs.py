@@ -66,4 +66,5 @@ def _described(path: str, file: FcsFile) -> Described:
         fingerprint=f"{os.path.getsize(path)}-{file.text_crc:08x}",
         spillover=file.spillover,
         problems=tuple(Problem("warning", name, text) for text in file.warnings),
+        data_set=file.data_set,
     )

@@ -21,6 +21,7 @@ from scaleshift.cells.sheets import panel
 from scaleshift.cells.sheets import samples as sheets
 from scaleshift.cells.sheets.channels import Modality, modality
 from scaleshift.cells.sheets.panel import Columns
+from scaleshift.cells.sheets.samples import Matched
 from scaleshift.cells.treatment import transform
 from scaleshift.cells.treatment.compensation import (
     Spillover,
@@ -71,6 +72,8 @@ class StudyPlan:
     ----------
     parts : tuple of Part
         In the order of their cells, those of a sample one after the other.
+    paths : tuple of str
+        All files that were found.
     files : tuple of Described
         All files that could be described.
     columns : Columns
@@ -85,6 +88,7 @@ class StudyPlan:
     """
 
     parts: tuple[Part, ...]
+    paths: tuple[str, ...]
     files: tuple[Described, ...]
     columns: Columns
     transforms: tuple[transform.Transform, ...]
@@ -131,7 +135,7 @@ def plan_study(paths: Any, options: Options) -> StudyPlan:
     by_file = panel.read_panel(options.panel) if options.panel is not None else None
     if not described:
         raise DataError(_listed("no file can be read", unreadable))
-    matched = sheets.match_files(sheet, [file.path for file in described if not file.groups])
+    matched = sheets.match_files(sheet, list(dict.fromkeys(f.file for f in described if not f.groups)))
     columns = panel.align(described, by_file, options.markers)
     problems += [p for file in described for p in file.problems] + matched.problems + list(columns.problems)
     kinds = _modalities(described)
@@ -140,17 +144,18 @@ def plan_study(paths: Any, options: Options) -> StudyPlan:
         options.transform, names=columns.markers, kinds=columns.kinds, modality=usual
     )
     spillovers = _spillovers(options.compensation, described, kinds, problems, said)
-    metadata = {name: dict(values) for name, values in matched.metadata.items()}
+    metadata: dict[str, dict[str, Any]] = {name: {} for name in matched.metadata}
     refused = {problem.place for problem in problems if problem.level == "error"}
     parts = []
     for file in described:
         if file.path in columns.positions and file.path not in refused:
-            for group in file.groups or _whole(file, matched.samples):
+            for group in file.groups or _whole(file, matched):
                 parts.append(_part(file, group, columns, spillovers.get(file.path)))
                 for name, value in group.metadata.items():
                     metadata.setdefault(name, {})[group.sample] = value
     return StudyPlan(
         parts=tuple(_in_order(parts, matched.samples)),
+        paths=tuple(found),
         files=tuple(described),
         columns=columns,
         transforms=transforms,
@@ -198,11 +203,15 @@ def _describe_one(path: str, *arguments: Any) -> list[Described] | Problem:
         return Problem("error", path, str(error).removeprefix(path).lstrip(": "))
 
 
-def _whole(file: Described, samples: Mapping[str, str]) -> tuple[Group, ...]:
-    """A file that is one sample; none where the sheet has no row for it."""
-    if file.path not in samples:
+def _whole(file: Described, matched: Matched) -> tuple[Group, ...]:
+    """A file, or one of its data sets, that is one sample; none where the sheet has no row for it."""
+    if file.file not in matched.samples:
         return ()
-    return (Group(samples[file.path], slice(0, file.n_events)),)
+    name = sample = matched.samples[file.file]
+    if file.data_set:
+        name = f"{sample}_{file.data_set + 1}"
+    metadata = {column: values.get(sample) for column, values in matched.metadata.items()}
+    return (Group(name, slice(0, file.n_events), metadata),)
 
 
 def _part(file: Described, group: Group, columns: Columns, spillover: Spillover | None) -> Part:
@@ -210,11 +219,15 @@ def _part(file: Described, group: Group, columns: Columns, spillover: Spillover 
 
 
 def _in_order(parts: Iterable[Part], samples: Mapping[str, str]) -> list[Part]:
-    """Parts by sample, in the order that the sheet or the names give; within one as the files came."""
+    """Parts by sample, samples and their files in the order that the sheet or the names give."""
     place = {name: i for i, name in enumerate(dict.fromkeys(samples.values()))}
-    return sorted(
-        parts, key=lambda part: (place.get(part.sample, len(place)), natural_key(part.sample), part.sample)
-    )
+    place_of_file = {path: i for i, path in enumerate(samples)}
+
+    def key(part: Part) -> Any:
+        at = place.get(samples.get(part.file.file, part.sample), len(place))
+        return at, natural_key(part.sample), part.sample, place_of_file.get(part.file.file, 0)
+
+    return sorted(parts, key=key)
 
 
 def _modalities(described: Sequence[Described]) -> dict[str, Modality]:

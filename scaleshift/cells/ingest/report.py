@@ -31,7 +31,7 @@ class IngestReport:
         One a file and sample: path, sample, n_events, invalid (marker to the number of values that are NaN
         or infinite), spillover (key of the matrix), fingerprint.
     left_out : tuple of str
-        Files that were described but are not in the study.
+        Files that were found but are not in the study.
     problems : tuple of Problem
     labels : dict or None
         What `label_cells` reported.
@@ -59,8 +59,7 @@ class IngestReport:
 def report_of(plan: StudyPlan, written: Manifest) -> IngestReport:
     """The report on a study that was written as planned."""
     columns = plan.columns
-    used = {part.file.path for part in plan.parts}
-    unread = [problem.place for problem in plan.errors]
+    used = {part.file.file for part in plan.parts}
     return IngestReport(
         store=written.path,
         n_cells=written.n_cells,
@@ -72,6 +71,6 @@ def report_of(plan: StudyPlan, written: Manifest) -> IngestReport:
         scaling=written.scaling,
         said=plan.said,
         files=written.files,
-        left_out=tuple(dict.fromkeys([*(f.path for f in plan.files if f.path not in used), *unread])),
+        left_out=tuple(path for path in plan.paths if path not in used),
         problems=plan.problems,
     )
