@@ -10,7 +10,7 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from scaleshift import cells, datasets, quantify, report
     from scaleshift.blocks.plan import explain
-    from scaleshift.cells import append_cells, as_cells, open_cells, write_cells
+    from scaleshift.cells import append_cells, as_cells, ingest, label_cells, open_cells, write_cells
     from scaleshift.errors import ChunkError, DataError, NotIdentifiableError, ScaleshiftError, SchemaError
     from scaleshift.persistence import load
     from scaleshift.quantify.dfm import DFM
@@ -31,6 +31,8 @@ __all__ = [
     "cells",
     "datasets",
     "explain",
+    "ingest",
+    "label_cells",
     "load",
     "open_cells",
     "quantify",
@@ -48,6 +50,8 @@ _HOMES = {
     "append_cells": "scaleshift.cells",
     "as_cells": "scaleshift.cells",
     "explain": "scaleshift.blocks.plan",
+    "ingest": "scaleshift.cells",
+    "label_cells": "scaleshift.cells",
     "load": "scaleshift.persistence",
     "open_cells": "scaleshift.cells",
     "write_cells": "scaleshift.cells",

@@ -9,6 +9,7 @@ import dask.array as da
 import numpy as np
 
 from scaleshift.blocks import labels
+from scaleshift.blocks.treatment import Treatment, check_treatment
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
 
@@ -69,6 +70,7 @@ class Rows:
     take: np.ndarray | None = None
     in_memory: bool = True
     unread: dict[str, Column] = field(default_factory=dict)  # columns that a pass does not need
+    treatment: Treatment | None = None  # what is known of their transform and scaling
 
     @property
     def is_one_block(self) -> bool:
@@ -97,8 +99,11 @@ class Rows:
         assert found is not None, f"{name} has no categories"
         return found
 
-    def matched(self, markers: tuple[str, ...] | None, n_markers: int) -> Rows:
+    def matched(
+        self, markers: tuple[str, ...] | None, n_markers: int, treatment: Treatment | None = None
+    ) -> Rows:
         """The same rows with the columns a model was fitted on: by name where both have names."""
+        check_treatment(treatment, self.treatment, markers)
         if markers is None or self.markers is None:
             if self.x.shape[1] != n_markers:
                 raise DataError(f"X has {self.x.shape[1]} columns, the model was fitted on {n_markers}")

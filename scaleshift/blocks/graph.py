@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -240,6 +240,12 @@ async def _reach(address: str, seconds: float) -> None:
 
     answering = await comm.connect(address, timeout=seconds, **Security().get_connection_args("client"))
     await answering.close()
+
+
+def run(calls: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Results of independent calls, in their order; each a task of its own, the results small."""
+    with blas.one_thread():
+        return list(dask.compute(*[dask.delayed(call, pure=False)() for call in calls]))
 
 
 def compute(collection: da.Array, in_memory: bool = False) -> Any:

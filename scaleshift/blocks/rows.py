@@ -17,6 +17,7 @@ import xarray as xr
 from scaleshift.blocks import labels, passes
 from scaleshift.blocks.block import Column, Invalid, Rows, to_dask
 from scaleshift.blocks.inputs import check_same_rows, matrix
+from scaleshift.blocks.treatment import treatment_of
 from scaleshift.errors import ChunkError, DataError
 
 BLOCK_ROWS = 65_536  # in-memory input is cut into blocks of so many rows
@@ -59,6 +60,7 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
         raise DataError(f"invalid={invalid!r}: expected 'raise' or 'drop'")
     given = {"label": y, "sample": sample}
     columns: dict[str, Column] = {}
+    treatment = treatment_of(X)
     if isinstance(X, xr.Dataset):
         columns, given = _dataset_columns(X, given)
         X = X["X"]
@@ -77,7 +79,7 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
     if "sample" not in columns:
         columns["sample"] = Column(_zeros(x), np.array(["all"]), coded=True)
     columns = {name: replace(c, values=aligned(c.values, x, name)) for name, c in columns.items()}
-    return Rows(x, columns, markers, invalid, None, in_memory)
+    return Rows(x, columns, markers, invalid, None, in_memory, treatment=treatment)
 
 
 def _dataset_columns(cells: xr.Dataset, given: dict[str, Any]) -> tuple[dict[str, Column], dict[str, Any]]:

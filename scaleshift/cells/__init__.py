@@ -1,7 +1,9 @@
-"""A study comes in: arrays, tables and AnnData objects in memory, one Zarr store on disk."""
+"""A study comes in: files, tables and AnnData objects; in memory, or as one Zarr store on disk."""
 
 from scaleshift.cells.arrays import as_cells
+from scaleshift.cells.ingest.ingest import ingest
+from scaleshift.cells.labels.label import label_cells
 from scaleshift.cells.store import open_cells
 from scaleshift.cells.write import append_cells, write_cells
 
-__all__ = ["append_cells", "as_cells", "open_cells", "write_cells"]
+__all__ = ["append_cells", "as_cells", "ingest", "label_cells", "open_cells", "write_cells"]

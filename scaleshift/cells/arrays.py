@@ -13,7 +13,16 @@ from scaleshift.blocks import passes
 from scaleshift.blocks.block import Column
 from scaleshift.blocks.inputs import check_same_rows, marker_names, matrix
 from scaleshift.blocks.labels import CODE, encode, factorize, order, suggestion
-from scaleshift.cells.schema import LABEL, SAMPLE, UNLABELLED, cells_dataset, text_index
+from scaleshift.cells.manifest import typed
+from scaleshift.cells.schema import (
+    CELL,
+    LABEL,
+    LONG_NAMES,
+    SAMPLE,
+    UNLABELLED,
+    cells_dataset,
+    text_index,
+)
 from scaleshift.errors import DataError
 
 ONE_SAMPLE = "all"
@@ -39,7 +48,10 @@ def as_cells(X: Any, sample: Any = None, label: Any = None, marker: Any = None) 
     -------
     xarray.Dataset
         `X (cell, marker)`, `sample_code (cell)` and `label_code (cell)` int32, coordinates `marker`,
-        `sample`, `label`; samples and labels keep their type, categoricals their order.
+        `sample`, `label`; samples and labels keep their type, categoricals their order. Other columns of
+        AnnData's `obs` that hold text, numbers or bools, one value a sample, become coordinates on
+        `sample`, with NaN or None where a sample has none; those that vary within a sample, or are called
+        like a part of the layout, are left out.
 
     Raises
     ------
@@ -73,7 +85,11 @@ def as_cells(X: Any, sample: Any = None, label: Any = None, marker: Any = None) 
             f"sample is missing for {missing.size} cells (first: row {missing[0]}): "
             "every cell needs a sample; give it a name or drop these rows"
         )
-    return cells_dataset(values, sample_code, label_code, marker=markers, sample=samples, label=labels)
+    described = None if isinstance(X, pd.DataFrame) else obs
+    metadata = _metadata(described, sample_code, len(samples), but=(sample, label))
+    return cells_dataset(
+        values, sample_code, label_code, marker=markers, sample=samples, label=labels, metadata=metadata
+    )
 
 
 def _column_names(frame: pd.DataFrame, **given: Any) -> list[str]:
@@ -115,6 +131,47 @@ def _codes(values: Any, what: str, n_cells: int, obs: pd.DataFrame | None) -> tu
     if len(codes) != n_cells:
         raise DataError(f"{what} has {len(codes)} values, X has {n_cells} cells: give one {what} a cell")
     return codes, categories if len(categories) else text_index([])
+
+
+def _metadata(obs: Any, sample_code: Any, n_samples: int, but: tuple[Any, ...]) -> dict[str, np.ndarray]:
+    """Columns of AnnData's `obs` with one value a sample: name -> values, (n_samples,)."""
+    if not isinstance(obs, pd.DataFrame) or not isinstance(sample_code, np.ndarray):
+        return {}
+    taken = {*LONG_NAMES, CELL, *(name for name in but if isinstance(name, str))}
+    present, first = np.unique(sample_code, return_index=True)
+    row_of = np.zeros(n_samples, np.intp)
+    row_of[present] = first
+    found = {}
+    for name, column in obs.items():
+        if not isinstance(name, str) or name in taken:
+            continue
+        if _one_value_a_sample(column, sample_code, row_of):
+            known = dict(zip(present.tolist(), map(_scalar, column.iloc[first]), strict=True))
+            values = [known.get(code) for code in range(n_samples)]
+            if _one_kind(values):
+                found[name] = typed(tuple(values))
+    return found
+
+
+def _one_value_a_sample(column: pd.Series, sample_code: np.ndarray, row_of: np.ndarray) -> bool:
+    """Whether all cells of each sample have the same value, or none of them one."""
+    try:
+        codes, _ = pd.factorize(column)
+    except TypeError:  # lists and the like
+        return False
+    return bool((codes == codes[row_of[sample_code]]).all())
+
+
+def _scalar(value: Any) -> Any:
+    """A value as plain Python; None where it is missing."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
+
+
+def _one_kind(values: list[Any]) -> bool:
+    """Whether values are text, numbers or bools, with one of these among them, and not mixed."""
+    kinds = {type(value) for value in values if value is not None}
+    return bool(kinds) and (kinds <= {int, float} or kinds in ({str}, {bool}))
 
 
 def _lazy_codes(values: da.Array, what: str) -> tuple[da.Array, np.ndarray]:

@@ -28,7 +28,7 @@ from scaleshift.cells.manifest import (
     typed,
 )
 from scaleshift.cells.reader import store_at
-from scaleshift.cells.schema import CELL, LABEL, MARKER, SAMPLE, X
+from scaleshift.cells.schema import CELL, LABEL, MARKER, SAMPLE, SCALING, X
 from scaleshift.errors import DataError
 
 # Arrays with a row a cell: dtype, and a fill value that is no data (no category, not unlabelled)
@@ -64,12 +64,21 @@ def create_study(planned: Manifest) -> zarr.Group:
     _create(group, RECORD, (), (), (), str, "", _encoding("string"))
     commit(group, replace(planned, samples=(), counts=(), labels=(), metadata={}))
 
-    _create_frame(group, "var", [])
+    _create_frame(group, "var", list(planned.var))
     _create_names(group, MARKERS, typed(planned.markers), MARKER)
+    for column, of_markers in planned.var.items():
+        _create_names(group, f"var/{column}", typed(of_markers), MARKER)
     _create_frame(group, "obs", [SAMPLE, LABEL])
     for name, values in {SAMPLE: planned.samples, LABEL: planned.labels}.items():
         group.create_group(f"obs/{name}", attributes=_encoding("categorical") | {"ordered": False})
         _create_names(group, f"obs/{name}/categories", typed(values), name)
+    if planned.scaling is not None:
+        shape = (len(planned.samples), len(planned.markers))
+        for name in SCALING:
+            chunks = (NAMES_CHUNK, len(planned.markers))
+            _create(
+                group, f"uns/{name}", shape, (SAMPLE, MARKER), chunks, np.float64, np.nan, _encoding("array")
+            )
     for name, (dtype, fill) in BY_CELL.items():
         columns = (len(planned.markers),) if name == X else ()
         dims = (CELL, MARKER)[: 1 + len(columns)]
@@ -83,6 +92,10 @@ def resize_study(group: zarr.Group, wanted: Manifest, committed: Manifest) -> No
     for name in BY_CELL:
         array = array_of(group, name, wanted.path)
         array.resize((wanted.n_cells, *array.shape[1:]))
+    if wanted.scaling is not None:
+        for name in SCALING:
+            array = array_of(group, f"uns/{name}", wanted.path)
+            array.resize((len(wanted.samples), *array.shape[1:]))
     for name, values, old in (
         (SAMPLE, wanted.samples, committed.samples),
         (LABEL, wanted.labels, committed.labels),
@@ -109,6 +122,28 @@ def write_rows(
     }
     for name, rows in values.items():
         _complete(array_of(group, name, str(group.store)))[first:stop] = rows
+
+
+def write_label_names(group: zarr.Group, labels: tuple[Any, ...]) -> None:
+    """Replace the categories of the labels; the codes that stand there refer to nothing until written too."""
+    _create_names(group, f"obs/{LABEL}/categories", typed(labels), LABEL, overwrite=True)
+
+
+def write_label_codes(group: zarr.Group, first: int, codes: np.ndarray) -> None:
+    """Write label codes from row `first` on: it starts a chunk, they are whole chunks or reach the end."""
+    _complete(array_of(group, LABEL_CODES, str(group.store)))[first : first + len(codes)] = codes
+
+
+def write_scaling(group: zarr.Group, first: int, location: np.ndarray, scale: np.ndarray) -> None:
+    """Write how the samples from `first` on were scaled, (n_samples, n_markers) each."""
+    for name, values in zip(SCALING, (location, scale), strict=True):
+        _complete(array_of(group, f"uns/{name}", str(group.store)))[first : first + len(values)] = values
+
+
+def write_text(group: zarr.Group, name: str, text: str) -> None:
+    """Write a text for machines into `uns`."""
+    _create(group, f"uns/{name}", (), (), (), str, "", _encoding("string"), overwrite=True)
+    _complete(array_of(group, f"uns/{name}", str(group.store)))[...] = text
 
 
 def commit(group: zarr.Group, manifest: Manifest) -> None:

@@ -13,6 +13,7 @@ import pandas as pd
 import zarr
 
 from scaleshift.cells.reader import RECORD, CompleteStore, store_at
+from scaleshift.cells.schema import SCALING
 from scaleshift.errors import DataError, ScaleshiftError, SchemaError
 
 FORMAT = 1
@@ -44,6 +45,18 @@ class Manifest:
         The files that the cells came from.
     transform, compensation : JSON value
         What was done to the intensities, None if not known.
+    scaling : str or None
+        How each sample was scaled by its own location and scale; None where it was not.
+    var : dict
+        Column name to the markers' values: channel, kind, feature, ...
+    checksums : tuple of str
+        CRC-32 of the bytes of each sample's rows of X; "" where it was not computed, () if nowhere.
+    plan : str or None
+        What tells the import that made the study from another one.
+    parents : dict
+        Label, as text, to the population that its gate lies in; that one may have a parent too.
+    labelling : bool
+        Whether labels are being written, or writing them was interrupted.
     """
 
     path: str
@@ -57,6 +70,12 @@ class Manifest:
     files: tuple[Any, ...] = ()
     transform: Any = None
     compensation: Any = None
+    scaling: str | None = None
+    var: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    checksums: tuple[str, ...] = ()
+    plan: str | None = None
+    parents: Mapping[str, str] = field(default_factory=dict)
+    labelling: bool = False
 
     @property
     def n_cells(self) -> int:
@@ -75,16 +94,24 @@ class Manifest:
         for i, (name, offset) in enumerate(zip(self.samples, self.offsets, strict=True)):
             values = {column: v[i] for column, v in self.metadata.items()}
             samples[str(name)] = {"offset": offset, "n_cells": self.counts[i], "metadata": values}
+            if self.checksums:
+                samples[str(name)]["crc32"] = self.checksums[i]
         record = {
             "version": FORMAT,
             "study": self.study,
             "transform": self.transform,
             "compensation": self.compensation,
+            "scaling": self.scaling,
+            "plan": self.plan,
             "files": list(self.files),
             "n_cells": self.n_cells,
             "n_labels": len(self.labels),
             "samples": samples,
         }
+        if self.parents:
+            record["parents"] = dict(self.parents)
+        if self.labelling:
+            record["labelling"] = True
         try:
             return json.dumps(record, ensure_ascii=False)
         except TypeError as error:
@@ -161,6 +188,12 @@ def _read_study(location: str) -> tuple[zarr.Group, Manifest]:
         files=tuple(record["files"]),
         transform=record["transform"],
         compensation=record["compensation"],
+        scaling=record.get("scaling"),
+        var=_var(group, location),
+        checksums=tuple(entry.get("crc32", "") for entry in entries),
+        plan=record.get("plan"),
+        parents=record.get("parents", {}),
+        labelling=record.get("labelling", False),
     )
     _check(group, record, manifest)
     return group, manifest
@@ -180,12 +213,25 @@ def array_of(group: zarr.Group, name: str, location: str) -> zarr.Array:
     return found
 
 
+def scaling_arrays(group: zarr.Group, manifest: Manifest) -> dict[str, np.ndarray]:
+    """Location and scale of each committed sample, (n_samples, n_markers); none where nothing was scaled."""
+    if manifest.scaling is None:
+        return {}
+    rows = slice(len(manifest.samples))
+    return {name: _read(group, f"uns/{name}", rows, manifest.path) for name in SCALING}
+
+
 def refuse_unfinished(manifest: Manifest) -> None:
-    """Raise SchemaError for a study whose first write has not committed any sample."""
+    """Raise SchemaError for a study without a finished sample, or whose labels are not written to the end."""
     if not manifest.samples:
         raise SchemaError(
             f"{manifest.path} holds no finished sample: writing it was interrupted, or is still under way; "
             "if it was interrupted, delete it and write it again"
+        )
+    if manifest.labelling:
+        raise SchemaError(
+            f"{manifest.path}: writing its labels was interrupted, or is still under way; "
+            "if it was interrupted, run label_cells (scaleshift label) again"
         )
 
 
@@ -258,6 +304,13 @@ def _read(group: zarr.Group, name: str, selection: Any, location: str) -> np.nda
         raise DataError(
             f"{location}: {name} {what} ({error}): restore it from a copy or write the study again"
         ) from error
+
+
+def _var(group: zarr.Group, location: str) -> dict[str, tuple[Any, ...]]:
+    """The columns that describe the markers; another tool may have added some that are no plain arrays."""
+    columns: Any = group["var"].attrs.get("column-order", [])
+    arrays = [str(name) for name in columns if isinstance(group.get(f"var/{name}"), zarr.Array)]
+    return {name: tuple(_read(group, f"var/{name}", slice(None), location).tolist()) for name in arrays}
 
 
 def _columns(entries: list[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:

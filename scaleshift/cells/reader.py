@@ -169,6 +169,24 @@ class BlockReader:
 
 
 @dataclass(frozen=True, eq=False)
+class IntensityReader(BlockReader):
+    """Reader of X; gives only some of its columns where these are chosen."""
+
+    columns: np.ndarray | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of what is shown."""
+        n_rows, n_columns = super().shape
+        return (n_rows, n_columns if self.columns is None else len(self.columns))
+
+    def read(self, first: int, stop: int) -> np.ndarray:
+        """Intensities of the shown rows [first, stop)."""
+        block = super().read(first, stop)
+        return block if self.columns is None else np.take(block, self.columns, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
 class CodeReader(BlockReader):
     """Reader of a categorical's codes: checks them, and renumbers them where categories were selected."""
 
@@ -208,6 +226,11 @@ def _open_array(location: str, name: str, study: str, shape: tuple[int, ...]) ->
     if array.shape[0] < shape[0] or array.shape[1:] != shape[1:]:
         raise DataError(f"{location}: {name} has shape {array.shape}, had {shape} when opened: open it again")
     return array
+
+
+def forget_arrays() -> None:
+    """Open arrays anew when they are read next, for what this process has written under a new id."""
+    _open_array.cache_clear()
 
 
 def _study_on_disk(store: Store) -> Any:

@@ -24,6 +24,9 @@ LONG_NAMES = {
     LABEL: "label",
 }
 UNLABELLED = -1
+FEATURE = "feature"  # coordinate on marker: is this column used, or only kept?
+TREATMENTS = ("transform", "compensation", "scaling")  # attributes: what was done to the intensities
+SCALING = ("scaling_location", "scaling_scale")  # variables (sample, marker) of scaled samples
 
 
 def cells_dataset(
@@ -115,6 +118,10 @@ def check_cells(cells: xr.Dataset) -> None:
         _check_names(cells, name)
     if cells[X].dtype not in (np.float32, np.float64):
         raise SchemaError(f"cells: X is {cells[X].dtype}, expected float32 or float64")
+    if cells.attrs.get("scaling") is not None and not set(SCALING) <= set(cells.variables):
+        raise SchemaError(
+            f"cells were scaled, but {SCALING[0]} or {SCALING[1]} is missing: keep both variables"
+        )
     _check_codes(cells, SAMPLE_CODE, SAMPLE, 0)
     _check_codes(cells, LABEL_CODE, LABEL, UNLABELLED)
 

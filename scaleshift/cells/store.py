@@ -20,10 +20,20 @@ from scaleshift.cells.manifest import (
     locate,
     open_study,
     refuse_unfinished,
+    scaling_arrays,
     typed,
 )
-from scaleshift.cells.reader import BlockReader, CodeReader, OpenedRows, RowRanges
-from scaleshift.cells.schema import LABEL, SAMPLE, UNLABELLED, X, cells_dataset
+from scaleshift.cells.reader import BlockReader, CodeReader, IntensityReader, OpenedRows, RowRanges
+from scaleshift.cells.schema import (
+    FEATURE,
+    LABEL,
+    MARKER,
+    SAMPLE,
+    TREATMENTS,
+    UNLABELLED,
+    X,
+    cells_dataset,
+)
 from scaleshift.errors import DataError
 
 
@@ -31,6 +41,7 @@ def open_cells(
     path: str | os.PathLike[str],
     samples: Iterable[Any] | None = None,
     labels: Iterable[Any] | None = None,
+    markers: Iterable[str] | str | None = None,
 ) -> xr.Dataset:
     """Open a study; nothing but its names is read until the cells are used.
 
@@ -43,22 +54,27 @@ def open_cells(
     labels : iterable of labels, optional
         Know only these labels, in the store's order, or none: cells with another one count as
         unlabelled. Default: all.
+    markers : iterable of str or "all", optional
+        Only these columns of X, in the order given. Default: those that the study says are features, all
+        where it says nothing; time, scatter and the like stand in a study too, and "all" shows them.
 
     Returns
     -------
     xarray.Dataset
         `X (cell, marker)`, `sample_code (cell)`, `label_code (cell)` as Dask arrays, one block a chunk
         of the store (of which only the chosen samples' rows are kept); coordinates `marker`, `sample`
-        (the chosen samples, with their metadata) and `label` (the chosen labels). Cells that are not
-        committed yet are not seen. `attrs["source"]` is the path.
+        (the chosen samples, with their metadata) and `label` (the chosen labels); on `marker` what the study
+        knows of its columns. Cells that are not committed yet are not seen. `attrs["source"]` is the path,
+        `attrs["parents"]` maps labels to the populations that they are part of, where that is known.
+        A study whose samples were scaled has `scaling_location` and `scaling_scale (sample, marker)`.
 
     Raises
     ------
     SchemaError
         If there is no finished study at the path.
     DataError
-        If a sample or label is not in the study; also when a block is computed whose chunk is missing or
-        damaged.
+        If a sample, label or marker is not in the study; also when a block is computed whose chunk is
+        missing or damaged.
 
     Examples
     --------
@@ -73,27 +89,52 @@ def open_cells(
     refuse_unfinished(manifest)
     chosen = _positions(manifest, SAMPLE, manifest.samples, samples)
     known = _positions(manifest, LABEL, manifest.labels, labels)
+    columns = _columns(manifest, markers)
     starts, counts = np.array(manifest.offsets), np.array(manifest.counts)
     rows = RowRanges.of(starts[chosen], counts[chosen])
     source = OpenedRows(manifest.path, manifest.study, manifest.chunk, rows)
     n, n_samples, n_labels = manifest.n_cells, len(manifest.samples), len(manifest.labels)
     dtype = array_of(group, X, manifest.path).dtype
-    intensity = BlockReader(source, X, (n, len(manifest.markers)), dtype)
+    every = len(columns) == len(manifest.markers) and (np.diff(columns) == 1).all()
+    shape = (n, len(manifest.markers))
+    intensity = IntensityReader(source, X, shape, dtype, None if every else columns)
     sample_code = CodeReader(source, SAMPLE_CODES, (n,), CODE, 0, n_samples, _new_codes(chosen, n_samples))
     label_code = CodeReader(
         source, LABEL_CODES, (n,), CODE, UNLABELLED, n_labels, _new_codes(known, n_labels)
     )
-    done = {"transform": manifest.transform, "compensation": manifest.compensation}
-    return cells_dataset(
+    done = {name: getattr(manifest, name) for name in TREATMENTS}
+    parents = {"parents": dict(manifest.parents)} if manifest.parents else {}
+    cells = cells_dataset(
         _lazy(intensity),
         _lazy(sample_code),
         _lazy(label_code),
-        marker=typed(manifest.markers),
+        marker=typed(manifest.markers)[columns],
         sample=typed(manifest.samples)[chosen],
         label=typed(manifest.labels)[known],
         metadata={name: typed(tuple(v[i] for i in chosen)) for name, v in manifest.metadata.items()},
-        attrs={"source": manifest.path} | {k: v for k, v in done.items() if v is not None},
+        attrs={"source": manifest.path} | {k: v for k, v in done.items() if v is not None} | parents,
     )
+    of_markers = {name: (MARKER, typed(v)[columns], {"long_name": name}) for name, v in manifest.var.items()}
+    cells = cells.assign_coords({name: of for name, of in of_markers.items() if name not in cells.variables})
+    for name, values in scaling_arrays(group, manifest).items():
+        cells[name] = ((SAMPLE, MARKER), values[np.ix_(chosen, columns)])
+    return cells
+
+
+def _columns(manifest: Manifest, wanted: Iterable[str] | str | None) -> np.ndarray:
+    """Positions of the wanted columns of X, in the order in which they are wanted."""
+    n = len(manifest.markers)
+    if wanted is None:
+        features = np.flatnonzero(np.array(manifest.var.get(FEATURE, (True,) * n), bool))
+        return features if features.size else np.arange(n)
+    if isinstance(wanted, str) and wanted == "all":
+        return np.arange(n)
+    if isinstance(wanted, str):
+        raise DataError(f"markers={wanted!r} is one name: give a list, [{wanted!r}], or 'all'")
+    columns = encode(list(wanted), typed(manifest.markers), f"{manifest.path}: {MARKER}")
+    if columns.size == 0 or (columns < 0).any() or len(np.unique(columns)) < len(columns):
+        raise DataError(f"markers={wanted!r}: give names of {manifest.path}, each once")
+    return columns
 
 
 def _positions(
@@ -122,9 +163,9 @@ def _new_codes(chosen: np.ndarray, n: int) -> np.ndarray | None:
 def _lazy(reader: BlockReader) -> da.Array:
     """Dask array of one block a chunk, whose read fuses with what comes after: no slicing in the graph."""
     source = reader.source
-    codes = getattr(reader, "selected", None)
+    chosen = getattr(reader, "selected", None), getattr(reader, "columns", None)
     token = tokenize(
-        source.location, source.study, source.chunk, source.rows.stored, source.rows.shown, codes
+        source.location, source.study, source.chunk, source.rows.stored, source.rows.shown, *chosen
     )
     return da.from_array(
         reader,

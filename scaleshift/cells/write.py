@@ -16,7 +16,7 @@ import xarray as xr
 import zarr
 
 from scaleshift.blocks.labels import CODE, suggestion
-from scaleshift.cells.layout import commit, create_study, resize_study, write_rows
+from scaleshift.cells.layout import commit, create_study, resize_study, write_rows, write_scaling
 from scaleshift.cells.manifest import (
     LABEL_CODES,
     SAMPLE_CODES,
@@ -29,7 +29,17 @@ from scaleshift.cells.manifest import (
 )
 from scaleshift.cells.reader import read_rows, store_at
 from scaleshift.cells.regroup import Stretch, regroup
-from scaleshift.cells.schema import LABEL, MARKER, SAMPLE, UNLABELLED, X, check_cells, check_code_range
+from scaleshift.cells.schema import (
+    LABEL,
+    MARKER,
+    SAMPLE,
+    SCALING,
+    TREATMENTS,
+    UNLABELLED,
+    X,
+    check_cells,
+    check_code_range,
+)
 from scaleshift.errors import DataError
 
 CHUNK_CELLS = 131_072
@@ -85,9 +95,14 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
         metadata=_metadata(cells),
         transform=cells.attrs.get("transform"),
         compensation=cells.attrs.get("compensation"),
+        scaling=cells.attrs.get("scaling"),
+        var=_var(cells),
+        parents=cells.attrs.get("parents", {}),
     )
     group = create_study(planned)
     try:
+        if planned.scaling is not None:
+            write_scaling(group, 0, *(cells[name].values for name in SCALING))
         for first, stop in _batches(planned, 0):
             write_rows(group, first, *_stored(source.stretch(first, stop), cells))
         commit(group, planned)
@@ -148,6 +163,8 @@ def append_cells(cells: xr.Dataset, path: str | os.PathLike[str]) -> None:
     group = zarr.open_group(store, mode="r+", zarr_format=3, use_consolidated=False)
     try:
         resize_study(group, wanted, old)
+        if wanted.scaling is not None:
+            write_scaling(group, len(old.samples), *(cells[name].values[kept] for name in SCALING))
         for first, stop in _batches(wanted, start):
             new = _stored(source.stretch(first - start, stop - start), cells)
             new = new._replace(**{name: codes[getattr(new, name)] for name, codes in renumbered.items()})
@@ -210,10 +227,10 @@ def _with_markers_of(old: Manifest, cells: xr.Dataset) -> xr.Dataset:
 
 def _check_treatment(old: Manifest, cells: xr.Dataset) -> None:
     """Cells that are known to be transformed otherwise do not belong to the study."""
-    for what, stored in {"transform": old.transform, "compensation": old.compensation}.items():
-        given = cells.attrs.get(what)
-        if given is None or stored is None:
-            continue
+    for what in TREATMENTS:
+        given, stored = cells.attrs.get(what), getattr(old, what)
+        if (given is None or stored is None) and what != "scaling":
+            continue  # not known
         if json.dumps(given, sort_keys=True, default=str) != json.dumps(stored, sort_keys=True):
             raise DataError(
                 f"{what} of the cells is {given!r}, of {old.path} {stored!r}: bring both to the same"
@@ -247,6 +264,7 @@ def _extended(old: Manifest, cells: xr.Dataset, counts: np.ndarray, kept: np.nda
         counts=old.counts + tuple(counts[kept].tolist()),
         labels=old.labels + tuple(name for name in labels if name not in known),
         metadata=metadata,
+        checksums=old.checksums + ("",) * len(kept) if old.checksums else (),
     )
 
 
@@ -257,6 +275,12 @@ def _check_type(location: str, what: str, old: tuple[Any, ...], new: tuple[Any, 
             f"{what}s of the cells are {type(new[0]).__name__}, of {location} {type(old[0]).__name__}: "
             f"convert the {what}s of the cells"
         )
+
+
+def _var(cells: xr.Dataset) -> dict[str, tuple[Any, ...]]:
+    """The coordinates on `marker`."""
+    columns = {str(k): v for k, v in cells.coords.items() if v.dims == (MARKER,) and k != MARKER}
+    return {name: plain(column.values, f"column {name!r} of the markers") for name, column in columns.items()}
 
 
 def _metadata(cells: xr.Dataset) -> dict[str, tuple[Any, ...]]:

@@ -8,8 +8,11 @@ from typing import Any
 import click
 
 import scaleshift
+from scaleshift.cli.check import check as check_command
 from scaleshift.cli.demo import demo as demo_command
 from scaleshift.cli.doctor import doctor as doctor_command
+from scaleshift.cli.ingest import ingest as ingest_command
+from scaleshift.cli.label import label as label_command
 from scaleshift.cli.quantify import quantify as quantify_command
 from scaleshift.errors import ScaleshiftError
 
@@ -36,13 +39,19 @@ def main() -> None:
 
     \b
     scaleshift demo                              see it work on a small real study
+    scaleshift check FILES                       what is wrong with these files?
+    scaleshift ingest FILES STORE                make a study of them
     scaleshift quantify STORE --source "..."     class proportions of unlabelled samples
+    scaleshift label STORE LABELS                write labels into a study, from gates or a table
     scaleshift doctor                            what is installed, what is missing
 
     Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done and an alarm rang.
     """
 
 
+main.add_command(check_command)
 main.add_command(demo_command)
 main.add_command(doctor_command)
+main.add_command(ingest_command)
+main.add_command(label_command)
 main.add_command(quantify_command)

@@ -17,10 +17,16 @@ SECONDS = 10  # for a scheduler to answer
 output = click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder to write proportions.csv and proportions.png to.",
+    help="Folder to write proportions.csv, .png and .xlsx to, and gated.csv where targets have labels.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines in place of a table.")
 quiet = click.option("--quiet", is_flag=True, help="No progress bars and no remarks.")
+markers = click.option(
+    "--markers",
+    metavar="A,B,...",
+    callback=lambda context, parameter, text: None if text is None else names(text),
+    help="Use these columns of the study. Where left out: its features.",
+)
 scheduler = click.option(
     "--scheduler",
     default="local",
@@ -28,6 +34,11 @@ scheduler = click.option(
     metavar="local|ADDRESS",
     help="Where to compute: threads of this machine, or a Dask scheduler (progress: see its dashboard).",
 )
+
+
+def names(text: str) -> list[str]:
+    """Names between commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def all_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+import pandas as pd
 import xarray as xr
 from click.core import ParameterSource
 from rich.console import Console
 
 from scaleshift.cli import options
+from scaleshift.cli.opening import Opening
+from scaleshift.cli.output import beside_gates, gated_shares, parents_of, write
 from scaleshift.errors import DataError
 from scaleshift.quantify.flags import codes
 
@@ -25,7 +28,7 @@ METHODS = {
     for kind in ("soft", "hard")
 }
 OF_THE_PREDICTION = ("n_bootstrap", "level", "resample", "invalid")
-OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "seed")  # a saved model has its own
+OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "seed", "markers")  # a saved model has its own
 
 
 def _bandwidth(context: click.Context, parameter: click.Parameter, text: str) -> float | str:
@@ -62,7 +65,7 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
 
 @click.command()
 @click.argument("store", type=click.Path(path_type=Path))
-@click.option("--source", help='Samples to learn from: "sample in (S1, S2)".')
+@click.option("--source", help='Samples to learn from: "sample in (S1, S2)", "day == 3 and arm != control".')
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
@@ -119,6 +122,13 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
     show_default=True,
     help="What to do with cells that hold NaN or infinite values.",
 )
+@options.markers
+@click.option(
+    "--scaling",
+    type=click.Choice(["none", "robust", "z"]),
+    help="Scale the markers of each sample by its own quantiles, or mean and deviation. Where left out: as "
+    "the study, or the saved model, is scaled.",
+)
 @click.option("--seed", default=0, show_default=True, help="Of the features and the intervals.")
 @click.option(
     "--alarm",
@@ -137,6 +147,8 @@ def quantify(
     save_model: Path | None,
     target: str | None,
     alarm: str,
+    markers: list[str] | None,
+    scaling: str | None,
     output: Path | None,
     as_json: bool,
     quiet: bool,
@@ -146,11 +158,12 @@ def quantify(
     """Class proportions of the samples of STORE.
 
     STORE is a study written by scaleshift.write_cells. The labelled cells of the source samples are
-    learned from; cells without a label are left out. Samples are selected by name: ==, !=, in (a, b),
-    joined by "and".
+    learned from; cells without a label are left out. Samples are selected by name or by any column of
+    their metadata: ==, !=, in (a, b), joined by "and".
 
     \b
     scaleshift quantify study.zarr --source "sample in (S01, S09)" --output results
+    scaleshift quantify study.zarr --source "gated == true and day in (0, 7)" --target "arm == treated"
     scaleshift quantify study.zarr --source "sample == S01" --save-model gates
     scaleshift quantify other.zarr --model gates
     """
@@ -160,10 +173,13 @@ def quantify(
     options.make_folder(output)
     with options.computing(scheduler, quiet):
         if model is not None:
-            result = apply(store, model, target, **_given(context, OF_THE_PREDICTION))
+            prediction = _given(context, OF_THE_PREDICTION)
+            result = apply(store, model, target, scaling=scaling, **prediction)
         else:
-            result = run(store, str(source), target, save_model=save_model, **_of_estimator(**settings))
-    deliver(result, output, as_json, quiet)
+            study = Opening(store, markers, scaling)
+            result = run(study, str(source), target, save_model=save_model, **_of_estimator(**settings))
+        gated = gated_shares(result, store)
+    deliver(result, gated, output, as_json, quiet, parents_of(result, store))
     if "S" in alarm and result.attrs["resampled"] == "none":
         raise DataError(f"--alarm S: {model} was fitted without folds (n_bootstrap=0), so there is no test")
     if set(alarm) & {code for flag in result["flag"].values for code in codes(flag)}:
@@ -202,75 +218,60 @@ def _of_estimator(method: str, n_features: int | None, seed: int, **others: Any)
 
 
 def run(
-    store: Path, source: str, target: str | None, *, save_model: Path | None = None, **parameters: Any
+    study: Opening, source: str, target: str | None, *, save_model: Path | None = None, **parameters: Any
 ) -> xr.Dataset:
-    """Fit on the source samples of a store and predict its target samples."""
-    from scaleshift.cells.manifest import read_manifest
+    """Fit on the source samples of a study and predict its target samples."""
     from scaleshift.quantify.dfm import DFM
 
-    samples = read_manifest(store).samples
-    sources = _select(source, samples, "--source")
-    others = [name for name in samples if name not in sources]
-    targets = others if target is None else _select(target, samples, "--target")
+    sources = study.select(source, "--source")
+    others = [name for name in study.manifest.samples if name not in sources]
+    targets = others if target is None else study.select(target, "--target")
     if not targets:
         raise click.UsageError("--source selects every sample: none is left to quantify; pass --target")
-    model = DFM(**parameters).fit(_open(store, sources))
+    model = DFM(**parameters).fit(study.cells(sources))
     if save_model is not None:
         model.save(save_model)
-    return model.predict(_open(store, targets))
+    return model.predict(study.cells(targets))
 
 
-def apply(store: Path, model: Path, target: str | None, **parameters: Any) -> xr.Dataset:
+def apply(
+    store: Path, model: Path, target: str | None, scaling: str | None = None, **parameters: Any
+) -> xr.Dataset:
     """Predict the target samples of a store with a saved model, some of its parameters changed."""
     from scaleshift import persistence
-    from scaleshift.cells.manifest import read_manifest
     from scaleshift.quantify.dfm import DFM
 
     fitted = persistence.load(model)
     if not isinstance(fitted, DFM):
         raise DataError(f"{model} holds a {type(fitted).__name__}: --model expects a saved DFM")
-    samples = read_manifest(store).samples
-    targets = list(samples) if target is None else _select(target, samples, "--target")
+    learned = (fitted.treatment_ or {}).get("scaling")
+    study = Opening(store, fitted.markers_, scaling or learned)
+    targets = list(study.manifest.samples) if target is None else study.select(target, "--target")
     fitted.set_params(**parameters)
-    return fitted.predict(_open(store, targets))
+    return fitted.predict(study.cells(targets))
 
 
-def _select(text: str, samples: Sequence[Any], option: str) -> list[Any]:
-    from scaleshift.cells.selection import select_samples
-
-    try:
-        return select_samples(text, {"sample": samples})
-    except DataError as error:
-        raise click.BadParameter(str(error), param_hint=option) from error
-
-
-def _open(store: Path, samples: list[Any]) -> xr.Dataset:
-    """These samples of a study, without the labels that none of their cells has."""
-    from scaleshift.blocks import passes
-    from scaleshift.blocks.rows import as_rows
-    from scaleshift.cells import open_cells
-
-    cells = open_cells(store, samples=samples)
-    if not cells.sizes["label"]:
-        return cells
-    used = passes.counts(as_rows(cells), "label") > 0
-    return open_cells(store, samples=samples, labels=cells["label"].values[used])
-
-
-def deliver(result: xr.Dataset, output: Path | None, as_json: bool, quiet: bool) -> None:
+def deliver(
+    result: xr.Dataset,
+    gated: pd.DataFrame | None,
+    output: Path | None,
+    as_json: bool,
+    quiet: bool,
+    parents: Mapping[Any, Any] | None = None,
+) -> None:
     """Print a result, and write it where --output says."""
     from scaleshift import report
 
-    if output is not None:  # first: nobody may be reading what is printed
-        report.table(result, output / "proportions.csv")
-        report.plot(result, output / "proportions.png")
+    # Written first: nobody may be reading what is printed.
+    remarks = [] if output is None else write(result, output, gated, parents)
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))
     else:
         width = max(Console().width, MIN_WIDTH)  # a narrower terminal wraps lines, but no number is cut
         Console(width=width).print(report.text(result, width=width))
-    if output is not None and not quiet:
-        click.echo(f"wrote {output / 'proportions.csv'} and {output / 'proportions.png'}", err=True)
+        remarks += [] if gated is None else [beside_gates(result, gated)]
+    for remark in [] if quiet else remarks:
+        click.echo(remark, err=True)
 
 
 def to_json(result: xr.Dataset) -> dict[str, Any]:

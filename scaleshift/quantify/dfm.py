@@ -79,7 +79,7 @@ class DFM(BaseEstimator):
     unknown_baseline_, misfit_baseline_ : float
         Unknown share and misfit that samples without unknown cells show: the 95 % quantiles over the source
         samples, each left out in turn; .05 for one sample.
-    markers_ : tuple of str or None
+    markers_, treatment_ : tuple of str or None, mapping or None
     n_features_in_ : int
     source_samples_ : list
         Names of the samples that the source's labelled rows came from.
@@ -171,6 +171,7 @@ class DFM(BaseEstimator):
             "embedding_": embedding,
             "bandwidth_": embedding.bandwidth,
             "markers_": rows.markers,
+            "treatment_": rows.treatment,
             "n_features_in_": rows.n_markers,
             "source_": source,
             **learned.attributes(source, embedding, self.soft),
@@ -331,7 +332,8 @@ class DFM(BaseEstimator):
 
     def _rows(self, X: Any, sample: Any) -> Rows:
         """The rows of targets, markers as the source has them."""
-        return as_rows(X, None, sample, invalid=self.invalid).matched(self.markers_, self.n_features_in_)
+        rows = as_rows(X, None, sample, invalid=self.invalid)
+        return rows.matched(self.markers_, self.n_features_in_, self.treatment_)
 
     def _matcher(self) -> Matcher:
         with blas.one_thread():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.blocks.treatment import check_treatment
 from scaleshift.errors import DataError
 from scaleshift.quantify import geometry
 from scaleshift.quantify.baseline import baseline
@@ -110,6 +111,7 @@ def check_mergeable(a: Any, b: Any) -> None:
         )
     if a.markers_ != b.markers_:
         raise DataError(f"the models have different markers: {a.markers_} and {b.markers_}")
+    check_treatment(a.treatment_, b.treatment_, a.markers_)
     if a.source_.counts.shape[1] != b.source_.counts.shape[1]:
         raise DataError("one model has folds, the other not: fit both with n_bootstrap > 0, or both with 0")
 

@@ -1,6 +1,7 @@
-"""How do I show a result? As a table, in the terminal, as a plot. Knows results only, no data."""
+"""How do I show a result? As a table, a workbook, in the terminal, as a plot; beside the gates."""
 
+from scaleshift.report.gated import GatedSummary, compare_gated, summarize_gated
 from scaleshift.report.plot import plot
 from scaleshift.report.table import table, text
 
-__all__ = ["plot", "table", "text"]
+__all__ = ["GatedSummary", "compare_gated", "plot", "summarize_gated", "table", "text"]

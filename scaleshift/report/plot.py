@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from scaleshift.report.table import printable, replacing, require
+from scaleshift.report.files import replacing
+from scaleshift.report.table import printable, require
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.artist import Artist

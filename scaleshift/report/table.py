@@ -1,13 +1,12 @@
-"""What does a result say in rows? As a pandas table, as CSV, and as a table for the terminal."""
+"""What does a result say in rows? As a pandas table, as CSV, as a workbook, and for the terminal."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,6 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from scaleshift.errors import DataError
+from scaleshift.report.files import replacing, write_csv
+from scaleshift.report.hierarchy import Population, populations, shares, shares_of_parent
 from scaleshift.report.legend import legend, letters
 
 BY_LABEL = ("proportion", "proportion_low", "proportion_high", "proportion_known")
@@ -32,7 +33,6 @@ BY_SAMPLE = (
     "n_invalid",
     "flag",
 )
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 HEADING_WIDTH = 10  # characters of a label above its column of shares
 CAPTION = "per cent of all cells"
 NOT_COMPUTED = "; - : not computed"
@@ -43,7 +43,13 @@ INTERVALS = {  # by what of the source was drawn again
 NO_ROOM = "there are intervals, but no room for them: see the CSV, or a wider terminal"
 
 
-def table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.DataFrame:
+def table(
+    result: xr.Dataset,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    gated: pd.DataFrame | None = None,
+    parents: Mapping[Any, Any] | None = None,
+) -> pd.DataFrame:
     """Proportions in long form: one row a sample and label, in the result's order.
 
     Parameters
@@ -51,21 +57,32 @@ def table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.
     result : xarray.Dataset
         What a quantifier's ``predict`` returns, with dimensions (sample, label).
     path : path, optional
-        Write the table there too, as CSV. The suffix must be ``.csv``; a file that is there is replaced
-        as a whole. In the file only, a sample, label or flag text that a spreadsheet would run as a
-        formula (it starts with ``= + - @``, a tab or a carriage return) gets an apostrophe in front.
+        Write the table there too; a file that is there is replaced as a whole. As CSV (``.csv``): in the
+        file only, a sample, label or flag text that a spreadsheet would run as a formula (it starts with
+        ``= + - @``, a tab or a carriage return) gets an apostrophe in front. Or as a workbook (``.xlsx``,
+        with openpyxl): one row a sample and one column a label, in per cent, on the sheets percent, counts,
+        low, high, percent of parent, flags, gated and about. The same result gives the same bytes.
+    gated : pandas.DataFrame, optional
+        What `compare_gated` gives: a column `gated`, and a sheet.
+    parents : mapping, optional
+        Gate hierarchy: name of a population to its parent's, as in ``{"CD4": "T", "T": "lymphocytes"}``. A
+        population holds its own cells and those of all below. Inner populations get rows too, without an
+        interval.
 
     Returns
     -------
     pandas.DataFrame
         n_samples * n_labels rows; columns sample, label, proportion, proportion_low, proportion_high,
-        proportion_known, unknown, unknown_low, unknown_high, distance, misfit, p_value, n_cells, n_invalid,
-        flag. NaN is a quantity that was not computed.
+        proportion_known, count (estimated number of cells), unknown, unknown_low, unknown_high, distance,
+        misfit, p_value, n_cells, n_invalid, flag. With `gated` also gated; with `parents` also parent and
+        proportion_of_parent (NaN where the parent is empty), and rows of inner populations after each
+        sample's labels. NaN is a quantity that was not computed.
 
     Raises
     ------
     DataError
-        If the result lacks a variable, the suffix is not ``.csv`` or the folder is missing.
+        If the result lacks a variable, the suffix is another, the folder or openpyxl is missing, Excel
+        could not hold the table, or `parents` run in a circle.
 
     Examples
     --------
@@ -78,13 +95,43 @@ def table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.
     1     S1     T         0.5      0.3
     """
     require(result, *BY_LABEL, *BY_SAMPLE)
-    long = result[[*BY_LABEL, *BY_SAMPLE]].to_dataframe(dim_order=["sample", "label"]).reset_index()
-    long = long[["sample", "label", *BY_LABEL, *BY_SAMPLE]]
+    of = None if parents is None else populations(result["label"].values.tolist(), parents)
+    long = _long_form(result, of)
+    if gated is not None:
+        keys = pd.MultiIndex.from_frame(long[["sample", "label"]])
+        long["gated"] = gated.set_index(["sample", "label"])["gated"].reindex(keys).to_numpy()
     if path is not None:
-        with replacing(path, ".csv") as temporary:
-            safe = long.assign(**{name: long[name].map(_no_formula) for name in ("sample", "label", "flag")})
-            safe.to_csv(temporary, index=False)
+        with replacing(path, ".csv", ".xlsx") as temporary:
+            if temporary.suffix.lower() == ".csv":
+                names = [name for name in ("sample", "label", "parent", "flag") if name in long]
+                write_csv(long, temporary, names)
+            else:
+                from scaleshift.report import workbook
+
+                workbook.write(result, temporary, Path(path), gated, of)
     return long
+
+
+def _long_form(result: xr.Dataset, of: list[Population] | None) -> pd.DataFrame:
+    """One row a sample and population: labels, then the inner nodes of a hierarchy."""
+    found = result[[*BY_LABEL, *BY_SAMPLE]].transpose("sample", "label", ...)
+    columns = ["sample", "label", *BY_LABEL, "count", *BY_SAMPLE]
+    if of is not None:
+        found = _with_populations(found, of)
+        columns[-len(BY_SAMPLE) : -len(BY_SAMPLE)] = ["parent", "proportion_of_parent"]
+    found["count"] = found["proportion"] * found["n_cells"]
+    return found.to_dataframe(dim_order=["sample", "label"]).reset_index()[columns]
+
+
+def _with_populations(result: xr.Dataset, of: list[Population]) -> xr.Dataset:
+    """The result with inner populations behind its labels, and what share of its parent each one is."""
+    n_labels = result.sizes["label"]
+    wider = result.reindex(label=pd.Index([population.name for population in of], dtype=object))
+    for name in ("proportion", "proportion_known"):
+        wider[name][:, n_labels:] = shares(result[name].values, of)[:, n_labels:]
+    wider["parent"] = ("label", np.array([population.parent for population in of], dtype=object))
+    wider["proportion_of_parent"] = (("sample", "label"), shares_of_parent(result["proportion"].values, of))
+    return wider
 
 
 def text(result: xr.Dataset, *, width: int | None = None) -> Group:
@@ -146,29 +193,9 @@ def require(result: xr.Dataset, *names: str) -> None:
         )
 
 
-@contextmanager
-def replacing(path: str | os.PathLike[str], suffix: str) -> Iterator[Path]:
-    """Give a temporary path beside `path`, which replaces it once it is written, or vanishes."""
-    target = Path(path)
-    if target.suffix.lower() != suffix:
-        raise DataError(f"{target}: only {suffix} is written so far; give a name that ends in {suffix}")
-    if not target.parent.is_dir():
-        raise DataError(f"{target}: there is no folder {target.parent}; create it first")
-    temporary = target.with_name(f".{target.stem}.{os.getpid()}{suffix}")
-    try:
-        yield temporary
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def printable(name: object) -> str:
     """A name as one line of visible characters: names come from files and may hold control codes."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(name))
-
-
-def _no_formula(value: object) -> object:
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
 def _captions(result: xr.Dataset, columns: list[_Column]) -> Iterator[str]:

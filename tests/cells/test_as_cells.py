@@ -9,8 +9,9 @@ import scipy.sparse
 import xarray as xr
 
 from scaleshift.blocks.rows import as_rows
-from scaleshift.cells import as_cells
+from scaleshift.cells import as_cells, open_cells, write_cells
 from scaleshift.cells.schema import cells_dataset, check_cells
+from scaleshift.cells.selection import select_samples
 from scaleshift.errors import DataError, SchemaError
 
 X = np.arange(12, dtype=np.float32).reshape(6, 2)
@@ -44,7 +45,7 @@ def test_codes_follow_the_natural_order_of_names():
     [
         as_cells(frame(), sample="patient", label="gate"),
         as_cells(annotated(), sample="patient", label="gate"),
-        as_cells(annotated(), sample=SAMPLES, label=pd.Series(LABELS)),
+        as_cells(annotated(), sample=SAMPLES, label=pd.Series(LABELS)).drop_vars("patient"),
         as_cells(xr.DataArray(X, dims=("cell", "marker"), coords={"marker": MARKERS}), SAMPLES, LABELS),
         as_cells(da.from_array(X, chunks=(4, 1)), SAMPLES, LABELS, MARKERS).compute(),
         as_cells(X.astype(int), SAMPLES, LABELS, MARKERS),
@@ -146,6 +147,118 @@ def test_rows_that_pandas_names_differently_are_refused():
     for function in (lambda: as_cells(table, label=y[::-1]), lambda: as_rows(table, y[::-1])):
         with pytest.raises(DataError, match=r"different names or order.*label.loc\[X.index\]"):
             function()
+
+
+def described(**columns):
+    """AnnData of 6 cells whose samples are SAMPLES: p10 first, then p2."""
+    obs = pd.DataFrame({"patient": SAMPLES} | columns, index=[f"c{i}" for i in range(6)])
+    return anndata.AnnData(X, obs=obs, var=pd.DataFrame(index=MARKERS))
+
+
+def by_sample(p10, p2):
+    return [p10 if name == "p10" else p2 for name in SAMPLES]
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (by_sample("control", "treated"), ["treated", "control"]),
+        (by_sample(0, 7), [7, 0]),
+        (by_sample(0.5, 2.0), [2.0, 0.5]),
+        (by_sample(True, False), [False, True]),
+        (pd.Categorical(by_sample("b", "a"), categories=["c", "b", "a"]), ["a", "b"]),
+        (pd.Categorical(by_sample(3, 1)), [1, 3]),
+        (pd.array(by_sample("x", "ä"), dtype="string"), ["ä", "x"]),
+        (by_sample("control", None), [None, "control"]),
+        (pd.array(by_sample(None, True), dtype="boolean"), [True, None]),
+    ],
+)
+def test_columns_of_annotated_data_that_hold_one_value_a_sample_describe_it(column, values):
+    found = as_cells(described(arm=column), sample="patient")["arm"]
+    assert found.dims == ("sample",)
+    assert found.values.tolist() == values
+    assert [type(value) for value in found.values.tolist()] == [type(value) for value in values]
+
+
+@pytest.mark.parametrize("column", [by_sample(np.nan, 0.5), pd.array(by_sample(None, 4), dtype="Int64")])
+def test_a_missing_number_that_describes_a_sample_is_nan(column):
+    found = as_cells(described(dose=column), sample="patient")["dose"].values
+    np.testing.assert_array_equal(np.isnan(found), [False, True])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        range(6),
+        [*by_sample("a", "b")[:5], "c"],
+        [None, "b", "a", "b", "b", "a"],  # missing for one cell of p10
+        [None] * 6,
+        by_sample(1, "a"),
+        [[1]] * 6,
+        pd.to_datetime(by_sample("2026-01-01", "2026-01-02")),
+    ],
+    ids=["varies", "one-differs", "one-missing", "empty", "mixed", "lists", "dates"],
+)
+def test_columns_that_describe_no_sample_are_left_out(column):
+    assert list(as_cells(described(other=column), sample="patient").coords) == ["marker", "sample", "label"]
+
+
+@pytest.mark.parametrize("name", ["X", "cell", "marker", "sample", "label", "label_code", "patient"])
+def test_columns_called_like_a_part_of_the_layout_are_left_out(name):
+    cells = as_cells(described(**{name: SAMPLES}), sample="patient")
+    check_cells(cells)
+    assert list(cells.coords) == ["marker", "sample", "label"]
+
+
+def test_without_samples_what_is_the_same_for_all_cells_describes_the_one():
+    cells = as_cells(described(site="north"))
+    assert cells["site"].values.tolist() == ["north"]
+    assert "patient" not in cells.coords
+
+
+def test_a_sample_without_cells_has_no_description():
+    sample = pd.Categorical(SAMPLES, categories=["p10", "p7", "p2"])
+    cells = as_cells(described(arm=by_sample("a", "b")), sample=sample)
+    assert cells["arm"].values.tolist() == ["a", None, "b"]
+
+
+def test_columns_of_a_data_frame_are_markers_and_never_describe_samples():
+    table = pd.DataFrame({"CD3": [1.0, 2.0], "day": [4, 4], "patient": ["a", "a"]})
+    cells = as_cells(table, sample="patient")
+    assert cells["marker"].values.tolist() == ["CD3", "day"]
+    assert list(cells.coords) == ["marker", "sample", "label"]
+
+
+def test_what_describes_samples_comes_back_from_a_store_and_selects_them(tmp_path):
+    annotated = described(arm=by_sample("a", None), day=by_sample(4, 5), dose=by_sample(np.nan, 0.5))
+    cells = as_cells(annotated, sample="patient")
+    write_cells(cells, tmp_path / "study.zarr")
+    opened = open_cells(tmp_path / "study.zarr")
+    for name in ("arm", "day", "dose"):
+        xr.testing.assert_identical(opened[name].drop_vars("sample"), cells[name].drop_vars("sample"))
+    table = {name: opened[name].values for name in ("sample", "arm", "day", "dose")}
+    assert select_samples("day == 5 and dose == 0.5", table) == ["p2"]
+
+
+@pytest.mark.parametrize("labels", [LABELS, [7, 7, None, -1, 7, -1], [True, False, None, True, True, False]])
+def test_annotated_data_read_from_a_store_makes_the_same_cells(tmp_path, labels):
+    x = np.random.default_rng(0).normal(size=(6, 2)).astype(np.float32)
+    x[3, 1] = np.nan
+    names = ["пациент 2" if name == "p2" else "患者10" for name in SAMPLES]
+    cells = as_cells(x, sample=names, label=labels, marker=["CD3 – ε", "β2m"])
+    write_cells(cells, tmp_path / "study.zarr")
+    with pytest.warns(anndata.ImplicitModificationWarning, match="str index"):
+        read = anndata.read_zarr(tmp_path / "study.zarr")
+    assert read.X.dtype == np.float32
+    np.testing.assert_array_equal(read.X, open_cells(tmp_path / "study.zarr")["X"].values)
+    order = np.argsort(cells["sample_code"].values, kind="stable")
+    np.testing.assert_array_equal(read.X, x[order])  # bit for bit, sample after sample
+    assert read.var_names.tolist() == ["CD3 – ε", "β2m"]
+    assert isinstance(read.obs["label"].dtype, pd.CategoricalDtype)
+    assert read.obs["sample"].tolist() == [names[row] for row in order]
+    assert read.obs["label"].isna().tolist() == [labels[row] is None for row in order]
+    back = as_cells(read, sample="sample", label="label")
+    xr.testing.assert_identical(back, open_cells(tmp_path / "study.zarr").compute().drop_attrs(deep=False))
 
 
 def test_views_of_annotated_data_are_not_sparse():

@@ -3,11 +3,14 @@
 import os
 import signal
 import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from click.testing import CliRunner
@@ -16,6 +19,9 @@ from distributed import Client, LocalCluster
 import scaleshift as ss
 from scaleshift.blocks import graph, passes
 from scaleshift.blocks.rows import as_rows
+from scaleshift.cells.ingest.assembly import assemble
+from scaleshift.cells.ingest.plan import Options, plan_study
+from scaleshift.cells.manifest import read_manifest
 from scaleshift.cli import main
 
 RNG = np.random.default_rng(0)
@@ -150,3 +156,34 @@ def test_the_command_line_computes_on_a_scheduler(two_processes, tmp_path):
     there = CliRunner().invoke(main, [*arguments, "--scheduler", two_processes.scheduler.address])
     assert there.exit_code == 0, there.output
     assert there.stdout == here.stdout
+
+
+def test_a_study_comes_in_on_workers_though_one_is_killed(two_processes, tmp_path):
+    """The reader of one file kills its worker, once; other workers write the chunk again."""
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    for i in range(4):
+        frame[i * N // 4 : (i + 1) * N // 4].to_csv(tmp_path / f"s{i}.csv", index=False)
+    with dask.config.set(scheduler="threads"):
+        plan_here = plan_study(tmp_path, Options())
+        assemble(plan_here, str(tmp_path / "here.zarr"), labels=None, chunk_cells=3_000, resume=False)
+    plan = plan_study(tmp_path / "*.csv", Options())
+    marker = str(tmp_path / "killed")
+    parts = [replace(p, file=replace(p.file, reader=MortalReader(p.file.reader, marker))) for p in plan.parts]
+    there = tmp_path / "there.zarr"
+    assemble(replace(plan, parts=tuple(parts)), str(there), labels=None, chunk_cells=3_000, resume=False)
+    assert Path(marker).exists()
+    first, second = read_manifest(tmp_path / "here.zarr"), read_manifest(there)
+    assert first.checksums == second.checksums
+    np.testing.assert_allclose(ss.open_cells(there)["X"].values, X, rtol=1e-6)
+
+
+@dataclass(frozen=True)
+class MortalReader:
+    """Reads as another reader does; the worker that reads first dies."""
+
+    reader: Any
+    marker: str
+
+    def read(self, first, stop):
+        killing(None, self.marker)
+        return self.reader.read(first, stop)

@@ -18,6 +18,7 @@ COLUMNS = [
     "proportion_low",
     "proportion_high",
     "proportion_known",
+    "count",
     "unknown",
     "unknown_low",
     "unknown_high",
@@ -135,9 +136,9 @@ def test_a_write_that_fails_keeps_the_old_file(result, tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
-@pytest.mark.parametrize("name", ["proportions.xlsx", "proportions", "proportions.csv.gz"])
-def test_another_suffix_than_csv_is_refused(result, tmp_path, name):
-    with pytest.raises(DataError, match=r"only \.csv is written so far"):
+@pytest.mark.parametrize("name", ["proportions.ods", "proportions", "proportions.csv.gz"])
+def test_another_suffix_than_csv_and_xlsx_is_refused(result, tmp_path, name):
+    with pytest.raises(DataError, match=r"only \.csv or \.xlsx is written so far"):
         table(result, tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 

@@ -11,10 +11,10 @@ from io import FileIO
 
 import numpy as np
 
-from scaleshift.cells.compensation import Spillover
 from scaleshift.cells.fcs.events import decode, is_stored_as_read
 from scaleshift.cells.fcs.layout import Layout
 from scaleshift.cells.fcs.scaling import Scale, apply_scales
+from scaleshift.cells.treatment.compensation import Spillover
 from scaleshift.errors import DataError
 
 _PIECE = 512 * 1024  # bytes that are read and decoded at a time: they stay in the cache

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Literal
 
-from scaleshift.cells.compensation import Spillover
 from scaleshift.cells.fcs.remarks import several
 from scaleshift.cells.fcs.text import integer, words
+from scaleshift.cells.treatment.compensation import Spillover
 from scaleshift.errors import DataError
 
 Duplicates = Literal["raise", "rename"]

@@ -1,0 +1,114 @@
+"""What is known of one file of events before its events are read?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from scaleshift.cells.problem import Problem
+from scaleshift.cells.treatment.compensation import Spillover
+
+Rows = slice | np.ndarray  # ascending rows of a file; a slice has a start and a stop
+SCATTERED_ROWS = 65_536  # read at once where the wanted rows do not stand together
+
+
+class Reader(Protocol):
+    """Reads rows of one file; small and picklable, since it travels to the workers."""
+
+    def read(self, first: int, stop: int) -> np.ndarray:
+        """Rows [first, stop), shape (n, n_channels), float32 or float64."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The rows of one sample in a file that holds several."""
+
+    sample: str
+    rows: Rows
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_events(self) -> int:
+        """Number of rows."""
+        return self.rows.stop - self.rows.start if isinstance(self.rows, slice) else len(self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """One file of events, or one data set of it.
+
+    Attributes
+    ----------
+    path : str
+        Absolute path; that of a later data set ends in "#2", "#3", ...
+    format : str
+        "FCS3.1", "CSV", ...
+    cytometer : str
+        As the file names it, or "".
+    n_events : int
+    channels, markers : tuple of str
+        Names of the columns, and what they measure ("" if the file does not say).
+    reader : Reader
+    fingerprint : str
+        Tells this file from another version of it, as far as can be told without reading its events.
+    spillover : Spillover or None
+    problems : tuple of Problem
+    groups : tuple of Group
+        The samples of a file that holds several; empty where the file is one sample.
+    data_set : int
+        Which of the file's data sets this is, counted from 0.
+    """
+
+    path: str
+    format: str
+    cytometer: str
+    n_events: int
+    channels: tuple[str, ...]
+    markers: tuple[str, ...]
+    reader: Reader
+    fingerprint: str
+    spillover: Spillover | None = None
+    problems: tuple[Problem, ...] = ()
+    groups: tuple[Group, ...] = ()
+    data_set: int = 0
+
+    @property
+    def file(self) -> str:
+        """Path of the file on disk."""
+        return self.path.removesuffix(f"#{self.data_set + 1}") if self.data_set else self.path
+
+
+def read_pieces(reader: Reader, rows: Rows, n_rows: int) -> Iterator[np.ndarray]:
+    """The wanted rows in their order, at most `n_rows` at a time.
+
+    Rows that do not stand together are picked out of what is read between the first and the last of them.
+    """
+    if isinstance(rows, slice):
+        for first in range(rows.start, rows.stop, n_rows):
+            yield reader.read(first, min(first + n_rows, rows.stop))
+        return
+    position = 0
+    while position < len(rows):
+        first = int(rows[position])
+        end = int(np.searchsorted(rows, first + SCATTERED_ROWS))
+        block = reader.read(first, int(rows[end - 1]) + 1)
+        for start in range(position, end, n_rows):
+            yield block[rows[start : min(start + n_rows, end)] - first]
+        position = end
+
+
+def groups_of(codes: np.ndarray, names: list[str]) -> tuple[Group, ...]:
+    """The rows of each sample, by its code; in the order of the names, those without rows too."""
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(len(names)), side="right")
+    starts = np.searchsorted(codes[order], np.arange(len(names)), side="left")
+    groups = []
+    for name, start, end in zip(names, starts.tolist(), ends.tolist(), strict=True):
+        rows = order[start:end]
+        together = end == start or rows[-1] - rows[0] + 1 == end - start
+        first = int(rows[0]) if end > start else 0
+        groups.append(Group(name, slice(first, first + end - start) if together else rows))
+    return tuple(groups)

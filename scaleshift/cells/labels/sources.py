@@ -1,0 +1,194 @@
+"""What does a source tell about labels? A table, a folder of gates, a FlowJo workspace, or a channel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import zarr
+
+from scaleshift.blocks.labels import suggestion
+from scaleshift.cells.labels.addresses import FILE, SAMPLE, Addresses
+from scaleshift.cells.labels.codes import CellLabels
+from scaleshift.cells.labels.event_rows import EventRows
+from scaleshift.cells.labels.flowjo import Workspace
+from scaleshift.cells.labels.gates import OVERLAPS, Hierarchy, Overlaps, gate_tables
+from scaleshift.cells.labels.tables import open_table
+from scaleshift.cells.manifest import Manifest, array_of
+from scaleshift.cells.problem import Problem
+from scaleshift.cells.reader import read_rows
+from scaleshift.cells.schema import X
+from scaleshift.cells.sheets.tables import find_column, place_of, read_table
+from scaleshift.errors import DataError
+
+CHANNEL = "channel:"
+MAX_CHANNEL_VALUES = 1_000
+ZARR_FILES = ("zarr.json", ".zgroup", ".zattrs")
+MEANT_FOR = {
+    "column": ("table", "a table"),
+    "gates": ("gates workspace", "a folder of gates or a workspace"),
+    "overlap": ("gates workspace", "a folder of gates or a workspace"),
+    "fcs": ("workspace", "a FlowJo workspace"),
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """Where labels come from; the arguments of `label_cells`."""
+
+    labels: Any
+    column: str | None = None
+    first_event: int = 0
+    gates: Iterable[str] | None = None
+    overlap: str | None = None
+    fcs: Any = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.labels, str | os.PathLike | pd.DataFrame):
+            raise DataError(
+                f"labels is a {type(self.labels).__name__}: expected a path, a DataFrame or 'channel:NAME'"
+            )
+        for option, (kinds, words) in MEANT_FOR.items():
+            if getattr(self, option) is not None and self.kind not in kinds.split():
+                raise DataError(f"{option}= goes with {words}, and {self.place} is none: leave it out")
+        if self.first_event and self.kind in ("workspace", "channel"):
+            raise DataError(f"first_event= goes with event numbers, and {self.place} has none: leave it out")
+        if self.overlap not in (None, *OVERLAPS):
+            raise DataError(f"overlap is {self.overlap!r}, expected one of {', '.join(OVERLAPS)}")
+
+    @property
+    def place(self) -> str:
+        """What an error calls the source."""
+        return "the table" if isinstance(self.labels, pd.DataFrame) else os.fspath(self.labels)
+
+    @property
+    def as_words(self) -> bool:
+        """Whether labels come as words, which may stand for numbers."""
+        types = isinstance(self.labels, pd.DataFrame) or self.place.lower().endswith((".parquet", ".h5ad"))
+        return self.kind == "table" and not types and not os.path.isdir(self.place)
+
+    @property
+    def kind(self) -> str:
+        """table, gates, workspace or channel."""
+        if isinstance(self.labels, pd.DataFrame):
+            return "table"
+        if self.place.startswith(CHANNEL):
+            return "channel"
+        path = Path(self.place)
+        if not path.exists():
+            raise DataError(
+                f"{path} does not exist: expected a table, a folder of gates, a .wsp file or channel:NAME"
+            )
+        if path.is_dir():
+            return "table" if any((path / name).exists() for name in ZARR_FILES) else "gates"
+        return "workspace" if path.suffix.lower() == ".wsp" else "table"
+
+
+def tell_labels(
+    told: CellLabels, request: Request, hierarchy: Hierarchy, group: zarr.Group, manifest: Manifest
+) -> tuple[Hierarchy, list[Problem]]:
+    """Read a source to its end: what it tells goes to `told`; what it knows of populations, and remarks.
+
+    Raises
+    ------
+    DataError
+        If the source cannot be read, or does not fit the study.
+    """
+    addresses = Addresses(manifest)
+    overlaps = Overlaps(told, hierarchy)
+    if request.kind == "channel":
+        return hierarchy, _from_channel(told, group, manifest, request.place.removeprefix(CHANNEL))
+    if request.kind == "workspace":
+        workspace = Workspace(request.place, addresses, request.fcs)
+        overlaps.hierarchy = Hierarchy(workspace.parents | hierarchy.parents)
+        for gate, rows in workspace.memberships(request.gates, overlaps.hierarchy):
+            overlaps.tell(gate, rows)
+        remarks = workspace.remarks
+    elif request.kind == "gates":
+        remarks = _from_gates(overlaps, request, EventRows(addresses, request.first_event))
+    else:
+        return hierarchy, _from_table(told, request, EventRows(addresses, request.first_event))
+    return overlaps.hierarchy, remarks + overlaps.settle(request.place, request.overlap or OVERLAPS[0])
+
+
+def read_parents(parents: Any) -> dict[str, str]:
+    """Population to parent, from a mapping, a sheet with the columns label and parent, or its path."""
+    if isinstance(parents, Mapping):
+        return {str(label): str(parent) for label, parent in parents.items() if not _is_blank(parent)}
+    sheet, where = read_table(parents), place_of(parents)
+    columns = {name: find_column(sheet, [name]) for name in ("label", "parent")}
+    for name, found in columns.items():
+        if found is None:
+            raise DataError(f"{where}: has no column {name!r}{suggestion(name, sheet.columns)}")
+    return read_parents(dict(zip(sheet[columns["label"]], sheet[columns["parent"]], strict=True)))
+
+
+def _is_blank(value: Any) -> bool:
+    return value is None or value != value or str(value).strip() == ""
+
+
+def _from_table(told: CellLabels, request: Request, events: EventRows) -> list[Problem]:
+    """A table with a row an event."""
+    kind = FILE if events.addresses.files else SAMPLE
+    with open_table(request.labels, request.column or "label", kind) as (columns, pieces):
+        for piece in pieces:
+            assert piece.labels is not None
+            rows, inside = events.rows(piece, columns, request.place)
+            clashes = told.tell(rows, told.numbers(piece.labels.codes[inside], piece.labels.values))
+            if clashes.rows.size:
+                event = events.event(int(clashes.rows[0]))
+                first, second = (told.values[n[0] - 1] for n in (clashes.earlier, clashes.wanted))
+                raise DataError(
+                    f"{request.place}: {event} has two labels, {first!r} and {second!r}: keep one"
+                )
+    events.finish()
+    return events.remarks(request.place)
+
+
+def _from_gates(overlaps: Overlaps, request: Request, events: EventRows) -> list[Problem]:
+    """A folder with a table a gate."""
+    tables, remarks = gate_tables(Path(request.place), request.gates)
+    order = overlaps.hierarchy.deepest_first(dict.fromkeys(table.gate for table in tables))
+    kind = FILE if events.addresses.files else SAMPLE
+    for table in sorted(tables, key=lambda table: order.index(table.gate)):
+        path = str(table.path)
+        place = None if table.sample is None else events.addresses.place(table.sample, SAMPLE, path)
+        with open_table(path, None, kind) as (columns, pieces):
+            if columns.event is None:
+                raise DataError(
+                    f"{path} has no column 'event': expected the numbers of the gate's events in one"
+                )
+            for piece in pieces:
+                overlaps.tell(table.gate, events.rows(piece, columns, path, place)[0])
+    events.finish()
+    return remarks + events.remarks(request.place)
+
+
+def _from_channel(told: CellLabels, group: zarr.Group, manifest: Manifest, name: str) -> list[Problem]:
+    """A column of X, as it is stored."""
+    where, array = f"{manifest.path}: column {name!r}", array_of(group, X, manifest.path)
+    for names in (manifest.markers, manifest.var.get("channel", ())):
+        if name in names:
+            column = names.index(name)
+            break
+    else:
+        raise DataError(f"{manifest.path} has no column {name!r}{suggestion(name, manifest.markers)}")
+    for first in range(0, manifest.n_cells, manifest.chunk):
+        stop = min(first + manifest.chunk, manifest.n_cells)
+        values = read_rows(array, manifest.path, manifest.chunk, first, stop)[:, column]
+        known = ~np.isnan(values)
+        distinct, codes = np.unique(values[known], return_inverse=True)
+        odd = distinct[np.isinf(distinct) | (distinct != np.floor(distinct))]
+        if odd.size or len(told.values) + len(distinct) > MAX_CHANNEL_VALUES:
+            what = f"{odd[0]:g}" if odd.size else "very many different numbers"
+            raise DataError(
+                f"{where} holds {what}, so it is a measurement: expected whole numbers, one a label, "
+                "and neither transformed nor scaled"
+            )
+        told.tell(first + np.flatnonzero(known), told.numbers(codes, [int(v) for v in distinct]))
+    return []

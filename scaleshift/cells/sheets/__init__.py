@@ -1,0 +1,1 @@
+"""What do sample sheets and panel sheets say, and which columns does a study have?"""

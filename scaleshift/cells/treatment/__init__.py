@@ -1,0 +1,1 @@
+"""What is done to intensities, and undone: compensation, transforms, scaling of samples."""

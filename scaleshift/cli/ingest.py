@@ -1,0 +1,64 @@
+"""scaleshift ingest: files of events become a study."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scaleshift.cli import options
+from scaleshift.cli.study_options import describe_study
+
+if TYPE_CHECKING:
+    from scaleshift.cells.ingest.report import IngestReport
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True)
+@click.argument("store", type=click.Path(path_type=Path))
+@describe_study
+@click.option("--labels", help="As scaleshift label takes them: a table, a folder, a .wsp, channel:NAME.")
+@click.option("--skip", is_flag=True, help="Leave out files that cannot be used, in place of stopping.")
+@click.option("--chunk-cells", type=click.IntRange(1, 2**31), default=131_072, show_default=True)
+@click.option("--resume", is_flag=True, help="Go on with an import that was interrupted.")
+@options.all_of(options.as_json, options.quiet, options.scheduler)
+def ingest(
+    paths: Sequence[str],
+    store: Path,
+    skip: bool,
+    as_json: bool,
+    quiet: bool,
+    scheduler: str,
+    **choices: Any,
+) -> None:
+    """Make a study, the Zarr store STORE, of the files in PATHS.
+
+    What is wrong with the files is said first, all at once, and nothing is written. An import that was killed
+    goes on with --resume.
+
+    \b
+    scaleshift check data/ --meta samples.xlsx
+    scaleshift ingest data/ study.zarr --meta samples.xlsx
+    scaleshift ingest data/ study.zarr --meta samples.xlsx --resume
+    """
+    from scaleshift.cells import ingest as make
+
+    with options.computing(scheduler, quiet):
+        report = make(paths, store, errors="skip" if skip else "raise", **choices)
+    if as_json:
+        click.echo(report.to_json())
+    elif not quiet:
+        click.echo("\n".join(lines(report)))
+
+
+def lines(report: IngestReport) -> list[str]:
+    """What was done, and every remark that the user should act on."""
+    remarks = [f"{problem.level}: {problem}" for problem in report.problems if problem.level != "note"]
+    left_out = [f"left out: {path}" for path in report.left_out]
+    invalid = sum(sum(file["invalid"].values()) for file in report.files)
+    if invalid:
+        remarks.append(f"warning: {invalid} values are NaN or infinite: pass --invalid drop to quantify")
+    said = [f"{len(report.samples)} samples, {report.n_cells} cells, {len(report.features)} features"]
+    return [*remarks, *left_out, *report.said, *said, f"wrote {report.store}"]

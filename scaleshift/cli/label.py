@@ -1,0 +1,121 @@
+"""scaleshift label: labels of a study on disk, from a table, gates, a FlowJo workspace or a channel."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from scaleshift.cli import options
+
+
+def _words(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
+    """Words between commas."""
+    return None if text is None else [word.strip() for word in text.split(",")]
+
+
+@click.command()
+@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("labels")
+@click.option("--column", help="Column of a table with the labels; 'label' where left out.")
+@click.option(
+    "--unlabelled",
+    callback=_words,
+    help="Words that mean no label, with commas between them; where left out: "
+    "0,ungated,unlabeled,unlabelled,unknown.",
+)
+@click.option(
+    "--first-event",
+    type=click.Choice(["0", "1"]),
+    default="0",
+    show_default=True,
+    help="Number of a file's first event.",
+)
+@click.option("--parents", type=click.Path(path_type=Path), help="Sheet with the columns label and parent.")
+@click.option("--gates", callback=_words, help="Only these gates, with commas between them.")
+@click.option(
+    "--overlap",
+    type=click.Choice(["refuse", "first"]),
+    help="Cells in two gates, none part of the other: refuse (where left out), or take the deeper or first.",
+)
+@click.option(
+    "--fcs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="FCS files of a workspace, or their folder; may be given several times.",
+)
+@options.all_of(options.as_json, options.quiet)
+def label(
+    store: Path,
+    labels: str,
+    column: str | None,
+    unlabelled: Sequence[str] | None,
+    first_event: str,
+    parents: Path | None,
+    gates: Sequence[str] | None,
+    overlap: str | None,
+    fcs: Sequence[Path],
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Write labels into STORE, in place of those that it has.
+
+    \b
+    LABELS is one of
+      labels.csv       table with the columns file or sample, event, label (also .tsv, .parquet)
+      cells.h5ad       AnnData, also as Zarr: --column of obs, beside sample (and event)
+      gates/           a folder with GATE.csv (columns file or sample, event), or SAMPLE/GATE.csv
+      analysis.wsp     a FlowJo workspace; each cell gets its deepest gate
+      channel:NAME     a column of the study that holds whole numbers
+
+    Without the column event, the rows of each sample are its events in order.
+    """
+    from scaleshift.cells import label_cells
+
+    report = label_cells(
+        store,
+        labels,
+        column=column,
+        first_event=int(first_event),
+        parents=parents,
+        gates=gates,
+        overlap=overlap,
+        fcs=list(fcs) or None,
+        **({} if unlabelled is None else {"unlabelled": unlabelled}),
+    )
+    if as_json:
+        click.echo(json.dumps(report, indent=2))
+    else:
+        Console().print(_table(report))
+    if not quiet:
+        for remark in report["remarks"]:
+            fix = f"; {remark['fix']}" if remark["fix"] else ""
+            click.echo(f"{remark['level']}: {remark['place']}: {remark['text']}{fix}", err=True)
+
+
+def _table(report: Mapping[str, Any]) -> Table:
+    from scaleshift.report.table import printable
+
+    shown = Table(
+        title=f"{report['n_labelled']} of {report['n_cells']} cells have a label", title_justify="left"
+    )
+    parents = bool(report["parents"])
+    shown.add_column("label", overflow="fold")
+    if parents:
+        shown.add_column("part of", overflow="fold")
+    shown.add_column("cells", justify="right")
+    shown.add_column("samples", justify="right")
+    for entry in report["labels"]:
+        parent = [Text(printable(entry["parent"] or ""))] if parents else []
+        name = Text(printable(entry["label"]))
+        shown.add_row(name, *parent, str(entry["n_cells"]), str(entry["n_samples"]))
+    without = sum(sample["n_labelled"] < sample["n_cells"] for sample in report["samples"])
+    blank = [""] if parents else []
+    shown.add_row(Text("unlabelled", "italic"), *blank, str(report["n_unlabelled"]), str(without))
+    return shown

@@ -1,0 +1,57 @@
+"""Which samples, markers and scaling of a study does a verb work on?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scaleshift.errors import DataError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from scaleshift.cells.manifest import Manifest
+
+
+class Opening:
+    """A study, and how it is opened: which markers (None: its features), which scaling (None: as it is)."""
+
+    def __init__(self, store: Path, markers: Sequence[str] | None = None, scaling: str | None = None) -> None:
+        self.store, self.markers, self.scaling = store, markers, scaling
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """What the study holds."""
+        from scaleshift.cells.manifest import read_manifest
+
+        return read_manifest(self.store)
+
+    def select(self, text: str, option: str) -> list[Any]:
+        """Names of the samples that an option selects."""
+        from scaleshift.cells.selection import select_samples
+
+        try:
+            return select_samples(text, {"sample": self.manifest.samples, **self.manifest.metadata})
+        except DataError as error:
+            raise click.BadParameter(str(error), param_hint=option) from error
+
+    def cells(self, samples: list[Any]) -> xr.Dataset:
+        """These samples, scaled as wanted, without the labels that none of their cells has."""
+        from scaleshift.blocks import passes
+        from scaleshift.blocks.rows import as_rows
+        from scaleshift.cells import open_cells
+        from scaleshift.cells.treatment.scaling import scale, unscale
+
+        cells = open_cells(self.store, samples, markers=self.markers)
+        if cells.sizes["label"]:
+            used = passes.counts(as_rows(cells), "label") > 0
+            cells = open_cells(self.store, samples, cells["label"].values[used], self.markers)
+        if self.scaling in (None, cells.attrs.get("scaling")):
+            return cells
+        if "scaling" in cells.attrs:
+            cells = unscale(cells)
+        return cells if self.scaling == "none" else scale(cells, self.scaling)  # type: ignore[arg-type]

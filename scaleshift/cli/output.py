@@ -1,0 +1,86 @@
+"""What does a verb leave in its --output folder, and what does it say of the gates?"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from scaleshift.errors import DataError
+
+
+def gated_shares(result: xr.Dataset, store: Path) -> pd.DataFrame | None:
+    """Gated shares beside the estimated ones, or None where no sample of the result has a labelled cell."""
+    from scaleshift import report
+    from scaleshift.cells import open_cells
+
+    cells = open_cells(store, samples=result["sample"].values.tolist())
+    gated = report.compare_gated(result, cells)
+    return gated if gated["gated"].notna().any() else None
+
+
+def parents_of(result: xr.Dataset, store: Path) -> dict[Any, Any] | None:
+    """The populations that the result's labels are part of, None where the study knows none."""
+    from scaleshift.cells.manifest import read_manifest
+
+    labels = {str(label): label for label in result["label"].values.tolist()}
+    return {labels.get(k, k): labels.get(v, v) for k, v in read_manifest(store).parents.items()} or None
+
+
+def beside_gates(result: xr.Dataset, gated: pd.DataFrame) -> str:
+    """How far the estimates are from the gates, in a sentence."""
+    from scaleshift import report
+
+    summary = report.summarize_gated(gated)
+    samples = result["sample"].values.tolist()
+    learned = [name for name in json.loads(result.attrs["source_samples"]) if name in samples]
+    own = f" ({', '.join(map(str, learned))} learned from)" if learned else ""
+    has_gates = gated.loc[gated["gated"].notna(), "sample"].unique().tolist()
+    unknown = result["unknown"].sel(sample=has_gates).values
+    if np.isnan(unknown).all():
+        return f"beside the gates{own}: {summary}"
+    return (
+        f"beside the gates{own}: {summary}; "
+        f"unknown {_range(np.nanmin(unknown), np.nanmax(unknown))}, ungated {_range(*summary.ungated)}"
+    )
+
+
+def write(
+    result: xr.Dataset, output: Path, gated: pd.DataFrame | None, parents: Mapping[Any, Any] | None
+) -> list[str]:
+    """Write table, picture, workbook and gated shares; the remarks returned say what was written.
+
+    The workbook is left out without openpyxl, and with a remark where Excel cannot hold it.
+    """
+    from scaleshift import report
+    from scaleshift.report.files import replacing, write_csv
+
+    report.table(result, output / "proportions.csv", parents=parents)
+    report.plot(result, output / "proportions.png")
+    written, remarks = ["proportions.csv", "proportions.png"], []
+    if importlib.util.find_spec("openpyxl") is not None:
+        try:
+            report.table(result, output / "proportions.xlsx", gated=gated, parents=parents)
+            written.append("proportions.xlsx")
+        except DataError as error:
+            remarks.append(f"left out: {error}")
+    if gated is not None:
+        with replacing(output / "gated.csv", ".csv") as temporary:
+            write_csv(gated, temporary, ["sample", "label"])
+        written.append("gated.csv")
+    return [f"wrote {_listed([str(output / name) for name in written])}", *remarks]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _range(low: float, high: float) -> str:
+    ends = dict.fromkeys(f"{100 * end:.0f}" for end in (low, high))
+    return f"{'-'.join(ends)} %"

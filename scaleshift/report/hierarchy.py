@@ -1,0 +1,125 @@
+"""What share of its parent is a population?  A gate hierarchy over the labels of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scaleshift.blocks.labels import suggestion
+from scaleshift.errors import DataError
+
+
+class Population(NamedTuple):
+    """A label, or an inner node of the hierarchy."""
+
+    name: Any
+    parent: Any  # None at the top
+    members: list[int]  # positions of the labels whose cells it holds: its own, and all below
+
+
+def populations(labels: Sequence[Any], parents: Mapping[Any, Any]) -> list[Population]:
+    """All labels in their order, then the inner nodes above them.
+
+    Parameters
+    ----------
+    labels : sequence, length n_labels
+    parents : mapping
+        Name of a population to that of its parent; None, or no entry, at the top. Nodes that are no labels
+        and have none below are passed over.
+
+    Returns
+    -------
+    list of Population
+
+    Raises
+    ------
+    DataError
+        If `parents` is no mapping, a population is its own ancestor, or a name looks like a misspelt label.
+
+    Examples
+    --------
+    >>> for name, parent, members in populations(["B", "CD4", "CD8"], {"CD4": "T", "CD8": "T", "T": "all"}):
+    ...     print(name, parent, members)
+    B None [0]
+    CD4 T [1]
+    CD8 T [2]
+    T all [1, 2]
+    all None [1, 2]
+    """
+    if not isinstance(parents, Mapping):
+        raise DataError(
+            f"parents is a {type(parents).__name__}, expected a mapping of names to their parents' names"
+        )
+    known = {child: parent for child, parent in parents.items() if parent is not None}
+    for child in known:
+        _lineage(child, known)
+    members: dict[Any, list[int]] = {label: [] for label in labels}
+    for position, label in enumerate(labels):
+        for node in _lineage(label, known):
+            members.setdefault(node, []).append(position)
+    _refuse_misspelt([child for child in known if child not in members], labels, known)
+    return [Population(node, known.get(node), found) for node, found in members.items()]
+
+
+def shares(proportion: np.ndarray, of: list[Population]) -> np.ndarray:
+    """Share of all cells that each population holds.
+
+    Parameters
+    ----------
+    proportion : numpy.ndarray, shape (n_samples, n_labels)
+    of : list of Population
+
+    Returns
+    -------
+    numpy.ndarray, shape (n_samples, n_populations)
+        NaN where a label that belongs to the population has no estimate.
+    """
+    found = np.empty((len(proportion), len(of)))
+    for column, population in enumerate(of):
+        found[:, column] = proportion[:, population.members].sum(axis=1)
+    return found
+
+
+def shares_of_parent(proportion: np.ndarray, of: list[Population]) -> np.ndarray:
+    """Share of its parent's cells that each population holds.
+
+    Parameters
+    ----------
+    proportion : numpy.ndarray, shape (n_samples, n_labels)
+    of : list of Population
+
+    Returns
+    -------
+    numpy.ndarray, shape (n_samples, n_populations)
+        NaN without a parent, and where the parent has no cells or a label of it no estimate.
+    """
+    share = shares(proportion, of)
+    place = {population.name: column for column, population in enumerate(of)}
+    found = np.full(share.shape, np.nan)
+    for column, population in enumerate(of):
+        if population.parent is not None:
+            parent = share[:, place[population.parent]]
+            np.divide(share[:, column], parent, out=found[:, column], where=parent != 0)
+    return found
+
+
+def _lineage(node: Any, parents: Mapping[Any, Any]) -> list[Any]:
+    """A population and its ancestors, upwards."""
+    line = [node]
+    while line[-1] in parents:
+        line.append(parents[line[-1]])
+        if line[-1] in line[:-1]:
+            loop = " -> ".join(map(repr, line[line.index(line[-1]) :]))
+            raise DataError(f"parents: {line[-1]!r} is its own ancestor ({loop}): give it another parent")
+    return line
+
+
+def _refuse_misspelt(unused: list[Any], labels: Sequence[Any], parents: Mapping[Any, Any]) -> None:
+    """A misspelt label would silently be missing in the sum of its parent."""
+    orphans = [label for label in labels if label not in parents]
+    for node in unused:
+        hint = suggestion(node, orphans)
+        if hint.startswith("; did you mean"):
+            raise DataError(f"parents names {node!r}, which is no label of the result{hint}")

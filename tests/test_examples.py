@@ -1,0 +1,62 @@
+"""The examples run, in a small size."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import anndata
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="no examples beside the tests")
+
+
+def example(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def adata(tmp_path_factory):
+    """The example's study, 500 cells a sample, as anndata reads it."""
+    path = tmp_path_factory.mktemp("example") / "demo.zarr"
+    example("scanpy_study").write_study(path, 500)
+    with pytest.warns(anndata.ImplicitModificationWarning, match="str index"):
+        return anndata.read_zarr(path)
+
+
+def test_anndata_opens_the_study_of_the_scanpy_example(adata):
+    assert adata.shape == (4_000, 8)
+    assert adata.obs["sample"].value_counts().tolist() == [500] * 8
+    assert 0.1 < adata.obs["label"].isna().mean() < 0.4
+
+
+def test_the_scanpy_example_goes_back_and_quantifies(adata, capsys):
+    example("scanpy_study").quantify(adata)
+    printed = capsys.readouterr().out
+    assert re.findall(r"│ (S\d\d) ", printed) == ["S02", "S05", "S07", "S11", "S13", "S15"]
+    difference = float(re.search(r"differ by ([0-9.]+) percentage points", printed)[1])
+    assert difference < 6
+
+
+@pytest.mark.filterwarnings("ignore")  # those of scanpy and what it brings along
+def test_scanpy_finds_neighbours_in_the_study(adata):
+    pytest.importorskip("scanpy", reason="scanpy is missing: pip install 'scaleshift[examples]'")
+    assert example("scanpy_study").neighbours_of_the_same_label(adata, 300) > 0.8
+
+
+def test_the_scanpy_example_runs_as_a_script(tmp_path):
+    command = [sys.executable, str(EXAMPLES / "scanpy_study.py")]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert "usage: python examples/scanpy_study.py FOLDER" in found.stderr
+    done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "beside the gates: proportions differ" in done.stdout
+    assert ("neighbours of the same label" in done.stdout) == (importlib.util.find_spec("scanpy") is not None)
+    assert np.isfinite(float(re.search(r"by ([0-9.]+) at most", done.stdout)[1]))
