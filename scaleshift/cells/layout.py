@@ -183,13 +183,14 @@ def _create(
     attributes: dict[str, Any],
     overwrite: bool = False,
 ) -> None:
+    compressed = [BloscCodec(cname="lz4", shuffle="shuffle")] if shape else []  # see reader.read_text
     group.create_array(
         name,
         shape=shape,
         chunks=chunks,
         dtype=dtype,
         fill_value=fill,
-        compressors=(BloscCodec(cname="lz4", shuffle="shuffle"), Crc32cCodec()),
+        compressors=(*compressed, Crc32cCodec()),
         dimension_names=dims,
         attributes=attributes,
         overwrite=overwrite,

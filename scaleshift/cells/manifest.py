@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import zarr
 
-from scaleshift.cells.reader import RECORD, CompleteStore, store_at
+from scaleshift.cells.reader import RECORD, CompleteStore, read_text, store_at
 from scaleshift.cells.schema import SCALING
 from scaleshift.errors import DataError, ScaleshiftError, SchemaError
 
@@ -260,7 +260,7 @@ def _record(group: zarr.Group, location: str) -> dict[str, Any]:
     """The record in uns/scaleshift as JSON, its version and keys checked."""
     if RECORD not in group:
         raise SchemaError(f"{location} has no {RECORD}: {_expected()}; if AnnData wrote it, {FOREIGN}")
-    text = str(_read(group, RECORD, (), location))
+    text = _read(group, RECORD, (), location)
     try:
         record = json.loads(text)
         version = record["version"]
@@ -294,11 +294,11 @@ def _categories(group: zarr.Group, name: str, n: int, location: str) -> tuple[An
     return names
 
 
-def _read(group: zarr.Group, name: str, selection: Any, location: str) -> np.ndarray:
-    """Some names, or the record."""
+def _read(group: zarr.Group, name: str, selection: Any, location: str) -> Any:
+    """Some names as an array, or the record as text."""
     array = array_of(group, name, location)
     try:
-        return np.asarray(array[selection])
+        return read_text(array) if array.ndim == 0 else np.asarray(array[selection])
     except Exception as error:  # as in reader.read_rows
         what = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise DataError(

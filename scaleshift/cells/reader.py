@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import google_crc32c
 import numpy as np
 import zarr
 from zarr.abc.store import ByteRequest, Store
-from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
@@ -61,6 +63,28 @@ def read_rows(array: zarr.Array, location: str, chunk: int, first: int, stop: in
             f"{location}: chunk {number} of {array.path} ({rows}) {what}: "
             f"{error}; restore it from a copy or write the study again"
         ) from error
+
+
+def read_text(array: zarr.Array) -> str:
+    """The text in an array without dimensions.
+
+    zarr takes ten seconds for one of ten megabytes, since numpy converts it letter by letter; what this
+    package writes, a length, UTF-8 and a checksum, is decoded here.
+    """
+    codecs = [codec.to_dict()["name"] for codec in getattr(array.metadata, "codecs", ())]
+    if codecs != ["vlen-utf8", "crc32c"]:
+        return str(array[()])
+    key = f"{array.path}/{array.metadata.encode_chunk_key(())}"
+    buffer = sync(array.store.get(key, default_buffer_prototype()))
+    if buffer is None:
+        raise FileNotFoundError(key)
+    raw = buffer.to_bytes()
+    n_texts, n_bytes = struct.unpack_from("<II", raw) if len(raw) >= 12 else (0, 0)
+    if (n_texts, n_bytes) != (1, len(raw) - 12):
+        raise ValueError(f"a text of {len(raw) - 12} bytes is said to have {n_bytes}")
+    if google_crc32c.value(raw[:-4]) != struct.unpack("<I", raw[-4:])[0]:
+        raise ValueError("the checksum of the text is wrong")
+    return raw[8:-4].decode()
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +260,6 @@ def forget_arrays() -> None:
 def _study_on_disk(store: Store) -> Any:
     """The id of the study that stands in the store now; None where the record cannot be read."""
     try:
-        record = zarr.open_array(store, path=RECORD, mode="r", zarr_format=3)[()]
-        return json.loads(str(record))["study"]
+        return json.loads(read_text(zarr.open_array(store, path=RECORD, mode="r", zarr_format=3)))["study"]
     except Exception:  # as in read_rows
         return None

@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import shutil
+import time
 import warnings
 
 import anndata
@@ -14,8 +15,10 @@ import pytest
 import xarray as xr
 import zarr
 
+from scaleshift.blocks.labels import natural_key
 from scaleshift.cells import append_cells, as_cells, open_cells, write_cells
 from scaleshift.cells.manifest import read_manifest
+from scaleshift.cells.reader import read_text
 from scaleshift.errors import DataError, SchemaError
 
 RNG = np.random.default_rng(1)
@@ -267,3 +270,15 @@ def test_a_damaged_record_is_a_schema_error(path, damage):
     (path / "uns" / "scaleshift" / "zarr.json").write_text(damage)
     with pytest.raises(SchemaError, match="study"):
         open_cells(path)
+
+
+def test_the_record_of_many_samples_is_read_at_once_and_by_zarr_too(tmp_path):
+    names = [f"Ä{i}" for i in range(20_000)]
+    write_cells(as_cells(np.zeros((20_000, 1)), names), tmp_path / "study.zarr")
+    start = time.perf_counter()
+    assert open_cells(tmp_path / "study.zarr")["sample"].values.tolist() == sorted(names, key=natural_key)
+    assert time.perf_counter() - start < 3  # zarr's own way takes longer with every letter
+    small = tmp_path / "small.zarr"
+    write_cells(as_cells([[1.0]], ["Ä"]), small)
+    array = zarr.open_array(small, path="uns/scaleshift", mode="r")
+    assert read_text(array) == str(array[()])
