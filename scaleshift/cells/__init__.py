@@ -4,6 +4,16 @@ from scaleshift.cells.arrays import as_cells
 from scaleshift.cells.ingest.ingest import ingest
 from scaleshift.cells.labels.label import label_cells
 from scaleshift.cells.store import open_cells
+from scaleshift.cells.treatment.scaling import scale, unscale
 from scaleshift.cells.write import append_cells, write_cells
 
-__all__ = ["append_cells", "as_cells", "ingest", "label_cells", "open_cells", "write_cells"]
+__all__ = [
+    "append_cells",
+    "as_cells",
+    "ingest",
+    "label_cells",
+    "open_cells",
+    "scale",
+    "unscale",
+    "write_cells",
+]
