@@ -13,7 +13,7 @@ from scaleshift.cli import options
 from scaleshift.cli.study_options import describe_study
 
 if TYPE_CHECKING:
-    from scaleshift.cells.ingest.plan import StudyPlan
+    from scaleshift.cells.intake.plan import StudyPlan
     from scaleshift.cells.problem import Problem
 
 SCHEMA = "scaleshift.check/1"
@@ -37,7 +37,7 @@ def check(
     \b
     scaleshift check data/ --meta samples.xlsx --panel panel.csv
     """
-    from scaleshift.cells.ingest.plan import Options, plan_study
+    from scaleshift.cells.intake.plan import Options, plan_study
 
     with options.computing(scheduler, quiet=True):
         plan = plan_study(paths, Options(**choices))

@@ -12,7 +12,7 @@ from scaleshift.cli import options
 from scaleshift.cli.study_options import describe_study
 
 if TYPE_CHECKING:
-    from scaleshift.cells.ingest.report import IngestReport
+    from scaleshift.cells.intake.report import IngestReport
 
 
 @click.command()

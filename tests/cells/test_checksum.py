@@ -5,7 +5,7 @@ import zlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scaleshift.cells.ingest.checksum import combine
+from scaleshift.cells.intake.checksum import combine
 
 
 @given(st.lists(st.binary(max_size=300), min_size=1, max_size=5))

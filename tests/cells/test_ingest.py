@@ -11,7 +11,7 @@ import pytest
 from fcs_bytes import fcs_bytes
 
 import scaleshift as ss
-from scaleshift.cells.ingest.plan import Options, plan_study
+from scaleshift.cells.intake.plan import Options, plan_study
 from scaleshift.cells.manifest import read_manifest
 from scaleshift.cells.treatment.compensation import Spillover
 from scaleshift.errors import DataError
@@ -232,7 +232,7 @@ class TestFormats:
 class TestResuming:
     def killed(self, folder, store, after: int) -> None:
         """An import that stops after some chunks."""
-        from scaleshift.cells.ingest import assembly
+        from scaleshift.cells.intake import assembly
 
         plan = plan_study(folder, Options())
         written = 0

@@ -16,14 +16,14 @@ import scaleshift as ss
 from scaleshift.blocks.rows import as_rows
 from scaleshift.cells import append_cells, as_cells, open_cells, write_cells
 from scaleshift.cells.schema import check_cells
-from scaleshift.cells.treatment import spread
+from scaleshift.cells.treatment import location_scale as spread
+from scaleshift.cells.treatment.location_scale import location_scale
 from scaleshift.cells.treatment.scaling import (
     scale,
     scale_rows,
     unscale,
     unscale_rows,
 )
-from scaleshift.cells.treatment.spread import location_scale
 from scaleshift.errors import DataError
 
 METHODS = ["robust", "z"]

@@ -19,8 +19,8 @@ from distributed import Client, LocalCluster
 import scaleshift as ss
 from scaleshift.blocks import graph, passes
 from scaleshift.blocks.rows import as_rows
-from scaleshift.cells.ingest.assembly import assemble
-from scaleshift.cells.ingest.plan import Options, plan_study
+from scaleshift.cells.intake.assembly import assemble
+from scaleshift.cells.intake.plan import Options, plan_study
 from scaleshift.cells.manifest import read_manifest
 from scaleshift.cli import main
 

@@ -11,9 +11,9 @@ from io import FileIO
 
 import numpy as np
 
+from scaleshift.cells.fcs.amplifiers import Scale, apply_scales
 from scaleshift.cells.fcs.events import decode, is_stored_as_read
 from scaleshift.cells.fcs.layout import Layout
-from scaleshift.cells.fcs.scaling import Scale, apply_scales
 from scaleshift.cells.treatment.compensation import Spillover
 from scaleshift.errors import DataError
 

@@ -9,12 +9,12 @@ from dataclasses import replace
 from io import FileIO
 from typing import NamedTuple, TypeVar
 
+from scaleshift.cells.fcs.amplifiers import find_scales
 from scaleshift.cells.fcs.file import FcsFile, opened
 from scaleshift.cells.fcs.header import HEADER_BYTES, Header, Span, parse_header
 from scaleshift.cells.fcs.layout import possible_layouts
 from scaleshift.cells.fcs.names import Duplicates, count_channels, find_spillover, name_channels
 from scaleshift.cells.fcs.offsets import locate
-from scaleshift.cells.fcs.scaling import find_scales
 from scaleshift.cells.fcs.text import integer, parse_text
 from scaleshift.errors import DataError
 

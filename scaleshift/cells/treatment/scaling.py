@@ -12,7 +12,7 @@ from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block
 from scaleshift.blocks.rows import as_rows
 from scaleshift.cells.schema import CELL, MARKER, SAMPLE, SAMPLE_CODE, SCALING, X, check_cells
-from scaleshift.cells.treatment.spread import Method, check_method, sample_location_scale
+from scaleshift.cells.treatment.location_scale import Method, check_method, sample_location_scale
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
 

@@ -16,7 +16,7 @@ from scaleshift.cells.reader import store_at
 from scaleshift.cells.schema import UNLABELLED
 from scaleshift.cells.treatment import compensation, scaling, transform
 from scaleshift.cells.treatment.compensation import Spillover
-from scaleshift.cells.treatment.spread import Method, location_scale
+from scaleshift.cells.treatment.location_scale import Method, location_scale
 from scaleshift.errors import DataError, ScaleshiftError
 
 PIECE_ROWS = 16_384  # treated at once: a few megabytes

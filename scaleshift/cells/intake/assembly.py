@@ -15,10 +15,10 @@ import numpy as np
 import zarr
 
 from scaleshift.blocks import graph
-from scaleshift.cells.ingest.checksum import combine
-from scaleshift.cells.ingest.chunks import Chunk, Piece, Treatment, Written, part_of, scaling_of, write_chunk
-from scaleshift.cells.ingest.plan import Part, StudyPlan, spillover_key
-from scaleshift.cells.ingest.report import IngestReport, report_of
+from scaleshift.cells.intake.checksum import combine
+from scaleshift.cells.intake.chunks import Chunk, Piece, Treatment, Written, part_of, scaling_of, write_chunk
+from scaleshift.cells.intake.plan import Part, StudyPlan, spillover_key
+from scaleshift.cells.intake.report import IngestReport, report_of
 from scaleshift.cells.layout import commit, create_study, write_scaling, write_text
 from scaleshift.cells.manifest import Manifest, open_study, plain
 from scaleshift.cells.reader import store_at

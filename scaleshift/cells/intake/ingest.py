@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from scaleshift.cells.ingest.assembly import assemble
-from scaleshift.cells.ingest.plan import Options, plan_study, refuse_errors
-from scaleshift.cells.ingest.report import IngestReport
+from scaleshift.cells.intake.assembly import assemble
+from scaleshift.cells.intake.plan import Options, plan_study, refuse_errors
+from scaleshift.cells.intake.report import IngestReport
 from scaleshift.cells.manifest import locate
-from scaleshift.cells.treatment.spread import Method
+from scaleshift.cells.treatment.location_scale import Method
 from scaleshift.cells.write import CHUNK_CELLS
 from scaleshift.errors import DataError
 

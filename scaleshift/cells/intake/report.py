@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scaleshift.cells.ingest.plan import StudyPlan
+from scaleshift.cells.intake.plan import StudyPlan
 from scaleshift.cells.manifest import Manifest
 from scaleshift.cells.problem import Problem
 

@@ -29,7 +29,7 @@ from scaleshift.cells.treatment.compensation import (
     positions,
     read_spillover,
 )
-from scaleshift.cells.treatment.spread import Method
+from scaleshift.cells.treatment.location_scale import Method
 from scaleshift.errors import DataError, ScaleshiftError
 
 BATCH = 64  # files described by one task
