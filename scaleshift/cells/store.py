@@ -12,6 +12,7 @@ import xarray as xr
 from dask.base import tokenize
 
 from scaleshift.blocks.labels import CODE, encode
+from scaleshift.blocks.treatment import TREATMENTS
 from scaleshift.cells.manifest import (
     LABEL_CODES,
     SAMPLE_CODES,
@@ -29,7 +30,6 @@ from scaleshift.cells.schema import (
     LABEL,
     MARKER,
     SAMPLE,
-    TREATMENTS,
     UNLABELLED,
     X,
     cells_dataset,
