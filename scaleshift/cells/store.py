@@ -23,6 +23,7 @@ from scaleshift.cells.manifest import (
     refuse_unfinished,
     scaling_arrays,
     typed,
+    warn_unfinished,
 )
 from scaleshift.cells.reader import BlockReader, CodeReader, IntensityReader, OpenedRows, RowRanges
 from scaleshift.cells.schema import (
@@ -87,6 +88,7 @@ def open_cells(
     """
     group, manifest = open_study(locate(path))
     refuse_unfinished(manifest)
+    warn_unfinished(manifest)
     chosen = _positions(manifest, SAMPLE, manifest.samples, samples)
     known = _positions(manifest, LABEL, manifest.labels, labels)
     columns = _columns(manifest, markers)

@@ -153,6 +153,8 @@ def append_cells(cells: xr.Dataset, path: str | os.PathLike[str]) -> None:
     check_cells(cells)
     stored, old = open_study(locate(path))
     refuse_unfinished(old)
+    if old.awaited:
+        raise DataError(f"{old.path} is an import that is not finished: go on with it first (resume=True)")
     _check_treatment(old, cells)
     cells = _with_markers_of(old, cells)
     source = regroup(cells)

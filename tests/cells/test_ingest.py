@@ -278,7 +278,8 @@ class TestResuming:
         assert 0 < before.n_cells < sum(SIZES.values())
         labels = pd.DataFrame({"sample": "s1", "event": range(SIZES["s1"]), "label": "T"})
         ss.label_cells(store, labels)
-        x = ss.open_cells(store, markers="all")["X"].values
+        with pytest.warns(UserWarning, match="holds 3 of 4 samples"):
+            x = ss.open_cells(store, markers="all")["X"].values
         changed = fcs_bytes(events("s1", 70) + 1, CHANNELS, MARKERS)  # the same header
         (folder / "s1.fcs").write_bytes(changed)
         ss.ingest(folder, store, chunk_cells=16, resume=True)
@@ -286,14 +287,18 @@ class TestResuming:
         assert np.bincount(cells["label_code"].values + 1).tolist() == [sum(SIZES.values()) - 70, 70]
         np.testing.assert_array_equal(cells["X"].values[: len(x)], x)
 
-    def test_a_study_that_samples_were_appended_to_is_not_resumed(self, folder, tmp_path):
+    def test_an_unfinished_study_says_so_and_takes_no_other_samples(self, folder, tmp_path):
         store = tmp_path / "s.zarr"
         self.killed(folder, store, 5)
-        more = ss.open_cells(store, samples=["s1"], markers="all").compute()
+        with pytest.warns(
+            UserWarning, match=r"s\.zarr holds 3 of 4 samples: its import is under way, or was"
+        ):
+            more = ss.open_cells(store, samples=["s1"], markers="all").compute()
         more["sample_code"].attrs.pop("categories")
+        with pytest.raises(DataError, match="not finished: go on with it first"):
+            ss.append_cells(more.assign_coords(sample=["extra"]), store)
+        ss.ingest(folder, store, chunk_cells=16, resume=True)
         ss.append_cells(more.assign_coords(sample=["extra"]), store)
-        with pytest.raises(DataError, match="samples were appended"):
-            ss.ingest(folder, store, chunk_cells=16, resume=True)
 
     def test_other_features_are_another_import(self, folder, tmp_path):
         self.killed(folder, tmp_path / "s.zarr", 1)
@@ -342,6 +347,21 @@ class TestProblems:
         paths = [*folder.glob("*.fcs"), *folder.glob("*/x.fcs")]
         report = ss.ingest(paths, tmp_path / "s.zarr", meta=sheet, errors="skip")
         assert report.samples == ("other",)
+
+    def test_files_that_the_sheet_leaves_out_are_in_nobodys_way(self, folder, tmp_path):
+        (folder / "broken.fcs").write_bytes(b"PK nothing")
+        (folder / "other.fcs").write_bytes(fcs_bytes(events("o", 9)[:, :2], ["Time", "V450-A"], ["", "CD99"]))
+        sheet = pd.DataFrame({"file_name": ["s1.fcs", "s3.fcs"]})
+        report = ss.ingest(folder, tmp_path / "s.zarr", meta=sheet)
+        assert report.samples == ("s1", "s3")
+        assert report.features == ("CD3", "CD4", "CD8")
+        assert len(report.left_out) == 4
+
+    def test_tables_stay_as_they_are(self, tmp_path):
+        (tmp_path / "t.csv").write_text("FITC-A,PE-A\n1,2\n3,4\n")
+        report = ss.ingest(tmp_path / "t.csv", tmp_path / "s.zarr")
+        assert ss.open_cells(tmp_path / "s.zarr")["X"].values.tolist() == [[1, 2], [3, 4]]
+        assert "stay as they are" in report.said[0]
 
     def test_errors_of_the_study_cannot_be_skipped(self, folder, tmp_path):
         (tmp_path / "t.fcs").write_bytes(fcs_bytes(events("t", 9)[:, :2], CHANNELS[:2]))

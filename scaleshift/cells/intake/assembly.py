@@ -89,6 +89,7 @@ class _Progress:
         self.committed = replace(
             self.committed,
             samples=new,
+            awaited=0 if n == len(self.planned.samples) else self.planned.awaited,
             counts=self.planned.counts[:n],
             metadata={name: values[:n] for name, values in self.planned.metadata.items()},
             checksums=self.committed.checksums + tuple(f"{self.checksums[s]:08x}" for s in new[known:]),
@@ -133,6 +134,7 @@ def _manifest(plan: StudyPlan, location: str, chunk_cells: int) -> Manifest:
         scaling=plan.scaling,
         var=var | ({"marker_class": columns.classes} if any(columns.classes) else {}),
         plan=plan.fingerprint(chunk_cells),
+        awaited=len(samples),
     )
 
 
@@ -151,7 +153,12 @@ def _created(planned: Manifest, plan: StudyPlan) -> tuple[zarr.Group, Manifest]:
     write_text(group, SPILLOVERS, json.dumps(matrices))
     if not remote:
         os.rename(place, location)
-    return _opened(location), replace(planned, samples=(), counts=(), metadata={})
+    return _opened(location), _none_of(planned)
+
+
+def _none_of(planned: Manifest) -> Manifest:
+    """The study with none of its samples yet."""
+    return replace(planned, samples=(), counts=(), metadata={})
 
 
 def _opened(location: str) -> zarr.Group:
@@ -182,7 +189,7 @@ def _scaled(
         return chunks
     location, scale = scaling_arrays(group, planned).values()
     if not np.isfinite(location).all() or not np.isfinite(scale).all():  # not stored yet
-        every = [chunk for chunk, _ in _chunks(plan, replace(planned, samples=(), counts=()))]
+        every = [chunk for chunk, _ in _chunks(plan, _none_of(planned))]
         features = np.array(plan.columns.features)
         location, scale = learn_scaling(every, planned.samples, features, plan.scaling)
         write_scaling(group, 0, location, scale)

@@ -137,8 +137,12 @@ def plan_study(paths: Any, options: Options) -> StudyPlan:
     by_sheet = panel.read_panel(options.panel) if options.panel is not None else None
     several = {file.file for file in described if file.groups}
     matched = sheets.match_files(sheet, [path for path in found if path not in several])
+    described = [file for file in described if file.groups or file.file in matched.samples]
+    unreadable = [problem for problem in unreadable if problem.place in matched.samples]
+    if not described:
+        raise DataError(_listed("no file is left to read", [*unreadable, *matched.problems]))
     columns = panel.align(described, by_sheet, options.markers)
-    kinds = _modalities(described)
+    kinds = {file.path: kind for file, kind in zip(described, _modalities(described), strict=True)}
     transforms, said, doubts = _transforms(options.transform, columns, kinds)
     compensating = choose_compensation(options.compensation, described, kinds)
     problems += [*unreadable, *(p for file in described for p in file.problems), *matched.problems]
@@ -283,14 +287,16 @@ def _transforms(
     return transforms, said, problems
 
 
-def _modalities(described: Sequence[Described]) -> dict[str, Modality]:
-    """mass, fluorescence or unknown, by file."""
+def _modalities(described: Sequence[Described]) -> list[Modality]:
+    """mass, fluorescence or unknown, by file; tables may hold anything, transformed already or not."""
     known: dict[Any, Modality] = {}
+    kinds = []
     for file in described:
         layout = file.channels, file.markers, file.cytometer
         if layout not in known:
             known[layout] = modality(*layout)
-    return {file.path: known[file.channels, file.markers, file.cytometer] for file in described}
+        kinds.append(known[layout] if file.format.startswith("FCS") else "unknown")
+    return kinds
 
 
 def _key(part: Part) -> Any:
