@@ -16,13 +16,13 @@ import zarr
 from scipy.sparse import csr_array
 
 from scaleshift.blocks.labels import factorize, suggestion
+from scaleshift.blocks.treatment import TREATMENTS
 from scaleshift.cells.arrays import values_by_sample
-from scaleshift.cells.files.described import Described, Group, Wish, groups_of, reading, rows_read
+from scaleshift.cells.files.described import Described, Group, Wish, groups_of, one_line, reading, rows_read
 from scaleshift.cells.manifest import read_manifest, refuse_unfinished
 from scaleshift.cells.optional import optional
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.reader import RECORD
-from scaleshift.cells.schema import TREATMENTS
 from scaleshift.errors import DataError, SchemaError
 
 SUFFIXES = (".h5ad", ".zarr")
@@ -105,14 +105,14 @@ def opened(path: str) -> Iterator[Any]:
         try:
             root = zarr.open_group(path, mode="r", use_consolidated=False)
         except (FileNotFoundError, ValueError, zarr.errors.BaseZarrError) as error:
-            raise DataError(f"{path}: is no Zarr store that can be read ({error})") from error
+            raise DataError(f"{path}: is no Zarr store that can be read ({one_line(error)})") from error
         yield root
         return
     h5py = optional("h5py", "anndata", f"{path}: reading AnnData")
     try:
         file = h5py.File(path, "r")
     except OSError as error:
-        raise DataError(f"{path}: is no HDF5 file that can be read ({error})") from None
+        raise DataError(f"{path}: is no HDF5 file that can be read ({one_line(error)})") from None
     with file:
         yield file
 
@@ -150,7 +150,7 @@ def _frame(root: Any, name: str, path: str) -> pd.DataFrame:
     try:
         return read_elem(root[name])
     except Exception as error:  # whatever anndata makes of a damaged file
-        raise DataError(f"{path}: {name} cannot be read: {error}") from error
+        raise DataError(f"{path}: {name} cannot be read ({one_line(error)})") from error
 
 
 def _groups(path: str, obs: pd.DataFrame, column: str) -> tuple[Group, ...]:

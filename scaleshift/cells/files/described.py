@@ -15,7 +15,8 @@ from scaleshift.cells.treatment.compensation import Spillover
 from scaleshift.errors import DataError, ScaleshiftError
 
 Rows = slice | np.ndarray  # ascending rows of a file; a slice has a start and a stop
-SCATTERED_ROWS = 65_536  # read at once where the wanted rows do not stand together
+TOGETHER_ROWS = 131_072  # read at once: a row group of parquet is decoded from its beginning each time
+SCATTERED_ROWS = 65_536  # likewise, where the wanted rows do not stand together
 
 
 @dataclass(frozen=True)
@@ -121,12 +122,13 @@ def reading(path: str) -> Iterator[None]:
             raise
         raise DataError(f"{path}: {error}") from error
     except OSError as error:
-        raise DataError(f"{path}: cannot be read ({_line(error.strerror or error)})") from error
+        raise DataError(f"{path}: cannot be read ({one_line(error.strerror or error)})") from error
     except Exception as error:
-        raise DataError(f"{path}: cannot be read ({type(error).__name__}: {_line(error)})") from error
+        raise DataError(f"{path}: cannot be read ({type(error).__name__}: {one_line(error)})") from error
 
 
-def _line(error: object) -> str:
+def one_line(error: object) -> str:
+    """What an error of another library says, on one line and not at length."""
     return " ".join(str(error).split())[:500]
 
 
@@ -136,8 +138,9 @@ def read_pieces(reader: Reader, rows: Rows, n_rows: int) -> Iterator[np.ndarray]
     Rows that do not stand together are picked out of what is read between the first and the last of them.
     """
     if isinstance(rows, slice):
-        for first in range(rows.start, rows.stop, n_rows):
-            yield reader.read(first, min(first + n_rows, rows.stop))
+        for first in range(rows.start, rows.stop, max(TOGETHER_ROWS, n_rows)):
+            block = reader.read(first, min(first + max(TOGETHER_ROWS, n_rows), rows.stop))
+            yield from (block[start : start + n_rows] for start in range(0, len(block), n_rows))
         return
     position = 0
     while position < len(rows):

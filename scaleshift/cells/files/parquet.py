@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from scaleshift.cells.files.described import Described, Group, Wish, groups_of, reading, refuse_torn
+from scaleshift.cells.files.described import Described, Group, Wish, groups_of, one_line, reading, refuse_torn
 from scaleshift.cells.optional import optional
 from scaleshift.cells.problem import Problem
 from scaleshift.errors import DataError
@@ -105,7 +105,7 @@ def _open(path: str) -> Any:
     try:
         return parquet.ParquetFile(path)
     except (arrow.ArrowException, OSError) as error:
-        raise DataError(f"{path}: is no parquet file that can be read ({error})") from None
+        raise DataError(f"{path}: is no parquet file that can be read ({one_line(error)})") from None
 
 
 def _is_number(dtype: Any) -> bool:

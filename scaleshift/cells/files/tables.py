@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from scaleshift.cells.files.described import Described, Group, Wish, groups_of, reading, refuse_torn
+from scaleshift.cells.files.described import Described, Group, Wish, groups_of, one_line, reading, refuse_torn
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.text_tables import HEAD, Layout, decoded, layout_of
 from scaleshift.errors import DataError
@@ -76,7 +76,7 @@ class TableReader:
         try:
             text = parse(raw, self.layout, dtype=str)
         except (ValueError, pd.errors.ParserError):
-            return DataError(f"{self.path}: near line {first}: {error}")
+            return DataError(f"{self.path}: near line {first}: {one_line(error)}")
         _refuse_unnamed(text, self.layout, start, self.path)
         for c in self.columns:
             values = text[c].str.replace(self.layout.style.decimal, ".", regex=False)
@@ -86,7 +86,7 @@ class TableReader:
                     f"{self.path}: line {first + bad[0]}, column {self.layout.names[c]!r}: "
                     f"{decoded(text[c].iloc[bad[0]])!r} is no number"
                 )
-        return DataError(f"{self.path}: near line {first}: {error}")
+        return DataError(f"{self.path}: near line {first}: {one_line(error)}")
 
 
 def claims(path: str) -> bool:
