@@ -74,6 +74,14 @@ def test_the_index_has_the_lines_of_the_file(tmp_path):
     assert table["note"].tolist() == ["two\nlines", "x"]
 
 
+def test_a_delimiter_in_a_name_or_a_text_parts_no_cells(tmp_path):
+    table = read_table(write(tmp_path, '"file, name";note\na.fcs;x, y, z\n'))
+    assert table.columns.tolist() == ["file, name", "note"]
+    assert table.to_numpy().tolist() == [["a.fcs", "x, y, z"]]
+    table = read_table(write(tmp_path, "file, its name;note, or none\na.fcs;x\n"))
+    assert table.columns.tolist() == ["file, its name", "note, or none"]
+
+
 def test_short_rows_are_filled_up(tmp_path):
     assert read_table(write(tmp_path, "file,day,dose\na.fcs,1\n"))["dose"].tolist() == [""]
 

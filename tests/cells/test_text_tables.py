@@ -67,13 +67,10 @@ def test_utf_8_comes_back(text):
 @given(st.binary(max_size=100))
 def test_any_bytes_have_a_layout_or_one_of_our_errors(content):
     try:
-        start = layout_of(content, "a.csv").start
+        found = layout_of(content, "a.csv")
     except DataError as error:
-        text = str(error)
-    else:
-        text, content = "a.csv: ", content[start - 1 :]
-    assert text.startswith("a.csv: ")
-    assert content or text.endswith("row an event")
+        found = str(error)
+    assert found.startswith("a.csv: ") if isinstance(found, str) else 0 < found.start <= len(content)
 
 
 def test_a_spillover_matrix_may_have_decimal_commas_or_tell_its_delimiter(tmp_path):
