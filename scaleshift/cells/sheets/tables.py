@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from scaleshift.cells.optional import optional
+from scaleshift.cells.regular import refuse_odd
 from scaleshift.cells.text_tables import decode, style_of, without_told
 from scaleshift.errors import DataError
 
@@ -132,6 +133,7 @@ def _frame_rows(frame: pd.DataFrame) -> list[Row]:
 
 
 def _content(path: str) -> bytes:
+    refuse_odd(path)
     try:
         with open(path, "rb") as file:
             start = file.read(4096)
