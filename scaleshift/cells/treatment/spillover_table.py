@@ -64,8 +64,8 @@ def read_spillover(path: str | os.PathLike[str]) -> Spillover:
         matrix = matrix[_order_of_rows(names, header, source)]
     if n and (matrix.diagonal() == PER_CENT).all():
         raise DataError(
-            f"{source}: the diagonal of the spillover matrix is {PER_CENT}: it is in per cent; divide its numbers "
-            f"by {PER_CENT}"
+            f"{source}: the diagonal of the spillover matrix is {PER_CENT}: it is in per cent; divide its "
+            f"numbers by {PER_CENT}"
         )
     return Spillover(tuple(header), matrix, source)
 
