@@ -52,7 +52,7 @@ def test_what_h5py_says_of_damage_becomes_an_error_by_path(tmp_path):
         del root["X/data"]
     with pytest.raises(DataError, match=rf"^{path}: cannot be read"):
         file.reader.read(0, 10)
-    with pytest.raises(DataError, match=rf"^{path}: cannot be read"):
+    with pytest.raises(DataError, match=rf"^{path}: data cannot be read"):
         describe(path)
     with h5py.File(path, "a") as root:
         del root["X"]

@@ -88,7 +88,7 @@ def choose_columns(names: Sequence[Any], table: str, label: str | None, kind: st
     Raises
     ------
     DataError
-        If there is no such label column.
+        If there is no such label column, or a column stands twice.
 
     Examples
     --------
@@ -108,7 +108,11 @@ def choose_columns(names: Sequence[Any], table: str, label: str | None, kind: st
     other = SAMPLE if kind == FILE else FILE
     if found[kind] is None:
         kind = other
-    return Columns(kind, found[kind], found["event"], label)
+    columns = Columns(kind, found[kind], found["event"], label)
+    twice = next((column for column in columns.names if texts.count(column) > 1), None)
+    if twice is not None:
+        raise DataError(f"{table} has two columns {twice!r}: rename one of them")
+    return columns
 
 
 @contextlib.contextmanager
@@ -184,8 +188,7 @@ def _text(
     if not head.strip():
         raise ValueError("it is empty")
     layout = layout_of(head, name)
-    stored = {column: i for i, column in reversed(list(enumerate(layout.names))) if column}
-    columns = choose_columns(list(reversed(stored)), name, label, kind)
+    columns = choose_columns([column for column in layout.names if column], name, label, kind)
     if not columns.names:
         raise DataError(f"{name} has none of the columns file, sample, event and label in its first line")
     file.seek(layout.start)
