@@ -14,6 +14,7 @@ import pandas as pd
 from scaleshift.cells.text_tables import Layout, decoded
 from scaleshift.errors import DataError
 
+OPEN = 4  # pieces in which the end of a quote is looked for
 BLANKS = b" \r\n"
 CALLED = {",": "comma", ";": "semicolon", "\t": "tab"}
 EXTREME = re.compile(rb"\d[eE][+-]?\d{4}")  # pandas misreads such exponents, or dies of them
@@ -35,8 +36,8 @@ class Bytes(Protocol):
 def whole_rows(file: Bytes, layout: Layout, size: int) -> Iterator[bytes]:
     r"""The rows of a file from where it stands, about `size` bytes at a time, without blank lines at its end.
 
-    A row with line breaks within quotes is cut only where quotes stand inside of words too; then its pieces
-    have not the cells that they should.
+    A row is cut at line breaks within quotes only where no quote seems to end; then its pieces have not the
+    cells that they should.
 
     Examples
     --------
@@ -48,7 +49,7 @@ def whole_rows(file: Bytes, layout: Layout, size: int) -> Iterator[bytes]:
     rest = b""
     while block := file.read(size):
         rest += block
-        rows = rest[: _last_end(rest, layout.end)]
+        rows = rest[: _last_end(rest, layout.end, open_ends=len(rest) > OPEN * size)]
         full = len(rows.rstrip(BLANKS))
         if full:  # blank lines below wait: they may be the last
             stop = rows.index(layout.end, full) + 1
@@ -58,15 +59,15 @@ def whole_rows(file: Bytes, layout: Layout, size: int) -> Iterator[bytes]:
         yield rest
 
 
-def _last_end(raw: bytes, end: bytes) -> int:
-    """Where the last whole row ends; 0 where there is none."""
+def _last_end(raw: bytes, end: bytes, open_ends: bool) -> int:
+    """Where the last whole row ends, if need be within quotes; 0 where there is none."""
     last = raw.rfind(end) + 1
     if b'"' not in raw:
         return last
     data = np.frombuffer(raw, np.uint8)
     outside = np.cumsum(data == ord('"')) % 2 == 0
     ends = np.flatnonzero((data == ord(end)) & outside)
-    return int(ends[-1]) + 1 if ends.size else last
+    return int(ends[-1]) + 1 if ends.size else last * open_ends
 
 
 def check_widths(raw: bytes, layout: Layout, line: int, path: str) -> None:

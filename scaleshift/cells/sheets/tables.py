@@ -170,6 +170,8 @@ def _excel_rows(content: bytes, place: str) -> list[Row]:
             warnings.simplefilter("ignore")
             book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
             for sheet in book.worksheets:
+                if not hasattr(sheet, "reset_dimensions"):  # a chart
+                    continue
                 sheet.reset_dimensions()  # some writers store wrong ones
                 cells = enumerate(sheet.iter_rows(values_only=True), start=1)
                 rows = [(number, [_text(value) for value in row]) for number, row in cells]
