@@ -155,9 +155,7 @@ def test_names_of_var_that_stand_twice_are_refused_or_numbered(tmp_path):
     np.testing.assert_array_equal(file.reader.read(0, 60), X)
 
 
-THINGS = (
-    "X cell marker label sample_code label_code channel kind feature marker_class sample_id scaling_scale"
-)
+THINGS = "X cell marker label sample_code label_code channel kind feature marker_class scaling_scale"
 
 
 @pytest.mark.parametrize("name", THINGS.split())

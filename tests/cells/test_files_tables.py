@@ -229,6 +229,11 @@ def test_the_line_of_a_bad_word_is_right_below_quotes_and_blank_lines(tmp_path):
     assert "line 252, column 'CD3': '1.5' is no number" in message
 
 
+def test_names_with_line_breaks_are_told_on_one_line(tmp_path):
+    path = write(tmp_path, '"CD3\nFITC",CD4\n1,2\n')
+    assert "has no column 'site'; it has CD3 FITC, CD4" in refused(path, sample="site")
+
+
 def test_a_column_of_which_less_than_half_are_numbers_is_text(tmp_path):
     file, _ = read(write(tmp_path, "CD3,cluster\n1,7\n2,T\n3,B\n"))
     assert file.channels == ("CD3",)

@@ -421,6 +421,13 @@ def test_a_column_that_stands_twice_is_refused(path, tmp_path):
         label_cells(path, tmp_path / "t.csv")
 
 
+def test_names_with_line_breaks_are_told_on_one_line(path, tmp_path):
+    (tmp_path / "t.csv").write_text('file,"the\nevent","la\nbel"\na1.fcs,0,T\n')
+    with pytest.raises(DataError, match="known: file, the event, la bel; name the one") as caught:
+        label_cells(path, tmp_path / "t.csv")
+    assert "\n" not in str(caught.value)
+
+
 def test_a_packed_table_that_is_cut_is_told(path, tmp_path):
     TABLE.to_csv(tmp_path / "t.csv.gz", index=False)
     content = (tmp_path / "t.csv.gz").read_bytes()

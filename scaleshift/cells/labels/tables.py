@@ -173,9 +173,9 @@ def _told(pieces: Iterator[Piece], name: str) -> Iterator[Piece]:
 
 
 def _unreadable(error: Exception, name: str) -> Exception:
+    text = " ".join(str(error).split())  # names of columns may hold line breaks
     if isinstance(error, DataError):
-        return error
-    text = " ".join(str(error).split())
+        return DataError(text)
     return DataError(f"{name} cannot be read as a table ({text}): is it what its name says?")
 
 
