@@ -17,7 +17,7 @@ from scaleshift.errors import DataError
 OPEN = 4  # pieces in which the end of a quote is looked for
 BLANKS = b" \r\n"
 CALLED = {",": "comma", ";": "semicolon", "\t": "tab"}
-EXTREME = re.compile(rb"\d[eE][+-]?\d{4}")  # pandas misreads such exponents, or dies of them
+EXTREME = re.compile(rb"[eE](?<=[\d.][eE])[+-]?\d{4}")  # pandas misreads such exponents, or dies of them
 NUMBERS = {
     mark: re.compile(
         rf"\s*[+-]?((\d+{mark}?\d*|{mark}\d+)([eE][+-]?\d+)?|inf(inity)?)\s*", re.IGNORECASE | re.ASCII

@@ -169,6 +169,7 @@ def test_what_is_no_table_of_events_is_told(tmp_path, content, message):
         ("-1e2147483648", -np.inf),
         ("1e4294967297", np.inf),
         ("1e400", np.inf),
+        ("1.E+4294967297", np.inf),
         ("9" * 400, np.inf),
         ("1e39", np.inf),
         ("1e-999359190326", 0),

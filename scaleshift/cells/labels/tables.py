@@ -200,18 +200,14 @@ def _pieces_of_text(file: Bytes, layout: Layout, columns: Columns, path: str) ->
     stored = {column: layout.names.index(column) for column in columns.names}
     dtype: dict[int, Any] = {stored[n]: "category" for n in (columns.place, columns.label) if n}
     na_values = {stored[n]: MISSING for n in (columns.label, columns.event) if n}
+    options = {"usecols": list(stored.values()), "keep_default_na": False, "na_values": na_values}
     first, line = 0, layout.line
     for raw in whole_rows(file, layout, BLOCK):
         check_widths(raw, layout, line, path)
-        safe = {stored[columns.event]: str} if columns.event and has_extremes(raw) else {}
-        frame = parse(
-            raw,
-            layout,
-            usecols=list(stored.values()),
-            dtype=dtype | safe,
-            keep_default_na=False,
-            na_values=na_values,
-        )
+        frame = parse(raw, layout, dtype=dtype, **options)
+        event = stored.get(columns.event or "")
+        if event is not None and frame[event].dtype.kind != "i" and has_extremes(raw):
+            frame = parse(raw, layout, dtype=dtype | {event: str}, **options)
         for piece in _pieces_of_frame({name: frame[i] for name, i in stored.items()}, columns, len(frame)):
             places, labels = (
                 None if words is None else words._replace(values=[_decoded(v) for v in words.values])
