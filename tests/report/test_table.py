@@ -318,6 +318,14 @@ def test_of_many_samples_with_the_same_reasons_two_are_named(make_result):
     assert legend_of(flagged(make_result, "", *["no cells"] * 14))[0] == "S02, S03 and 12 more E no cells"
 
 
+def test_of_hundreds_of_reasons_twenty_are_printed_and_the_csv_has_the_rest(make_result):
+    lines = legend_of(flagged(make_result, "", *[f"few cells: {i}" for i in range(480)]))
+    assert len(lines) == 22
+    assert lines[19] == "S21 F few cells: 19"
+    assert lines[20] == "and 460 more: see the CSV"
+    assert lines[21].startswith("F under 50 cells")
+
+
 def test_a_reason_of_every_sample_stands_once(make_result):
     source = "not in the source: NK; few source cells: B (12)"
     lines = legend_of(flagged(make_result, source, f"{source}; no cells", f"{source}; not in the source: T"))
