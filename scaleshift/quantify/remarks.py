@@ -91,7 +91,9 @@ def label_reasons(
     summed = {name for found in sets for name in found}
     reasons = []
     for row, sums, n in zip(of_names, of_sets, n_cells, strict=True):
-        found = [_set_reason(of, *share) for of, share in zip(sets, sums, strict=True) if np.isfinite(share[0])]
+        found = [
+            _set_reason(of, *share) for of, share in zip(sets, sums, strict=True) if np.isfinite(share[0])
+        ]
         wide = [
             f"{name} {interval(*share)}"
             for name, share in zip(names, row, strict=True)

@@ -38,6 +38,7 @@ ATTRIBUTES = {
     "import_problems": "remark at import",
     "method": "method",
     "citation": "citation",
+    "scaleshift_version": "scaleshift_version",
     "parameters": "parameter",
     "seed": "seed",
     "resampled": "resampled",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -58,8 +58,8 @@ def legend(samples: Sequence[str], flags: Sequence[str]) -> Group:
     more = [Text(f"and {left_out} more: see the CSV")] if left_out else []
     met = {code for flag in flags for code in codes(flag)}
     meanings = [(code, reason.meaning) for code, reason in REASONS.items() if code in met]
-    reasons = [_grid(rows), *more] if rows else []
-    return Group(*reasons, *([_grid(meanings)] if meanings else []))
+    parts: list[RenderableType] = [_grid(rows), *more] if rows else []
+    return Group(*parts, *([_grid(meanings)] if meanings else []))
 
 
 def _common(found: list[list[str]]) -> list[str]:

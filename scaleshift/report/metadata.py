@@ -1,4 +1,4 @@
-"""What describes the samples of a result?  Its coordinates on `sample`, as columns beside those of a table."""
+"""What describes the samples of a result?  Its coordinates on `sample`, as columns of a table."""
 
 from __future__ import annotations
 
@@ -24,11 +24,13 @@ def sample_columns(result: xr.Dataset, taken: Iterable[object]) -> dict[str, np.
 
     Examples
     --------
-    >>> donors = {"sample": ["S1", "S2"], "donor": ("sample", [7, 8]), "flag": ("sample", ["a", "b"])}
-    >>> {name: values.tolist() for name, values in sample_columns(xr.Dataset(coords=donors), ["flag"]).items()}
-    {'donor': [7, 8], 'sample_flag': ['a', 'b']}
+    >>> told = {"sample": ["S1", "S2"], "donor": ("sample", [7, 8]), "flag": ("sample", ["a", "b"])}
+    >>> columns = sample_columns(xr.Dataset(coords=told), ["flag"])
+    >>> columns["donor"].tolist(), columns["sample_flag"].tolist()
+    ([7, 8], ['a', 'b'])
     """
-    used, columns = {str(name) for name in taken}, {}
+    used = {str(name) for name in taken}
+    columns: dict[str, np.ndarray] = {}
     for name, values in result.coords.items():
         if values.dims != ("sample",) or name == "sample":
             continue
