@@ -97,6 +97,15 @@ def test_columns_called_like_the_layout_are_renamed_aloud():
     assert [p.level for p in read.problems] == ["note"] * 3
 
 
+@pytest.mark.parametrize(
+    "name", ["feature", "channel", "kind", "marker_class", "scaling_location", "scaling_scale"]
+)
+def test_columns_called_like_those_of_the_markers_are_renamed_aloud(name):
+    read = sheet(file=["a.fcs"], **{name: ["x"]})
+    assert read.metadata == {f"{name}_": ("x",)}
+    assert str(read.problems[0]).startswith(f"table: the column {name!r} is called '{name}_'")
+
+
 def test_an_empty_column_is_left_out_aloud():
     read = sheet(file=["a.fcs", "b.fcs"], day=[None, "NA"])
     assert read.metadata == {}

@@ -11,7 +11,7 @@ import pandas as pd
 
 from scaleshift.blocks.labels import natural_key
 from scaleshift.cells.problem import Problem
-from scaleshift.cells.schema import CELL, LONG_NAMES
+from scaleshift.cells.schema import CELL, FEATURE, LONG_NAMES, SCALING
 from scaleshift.cells.sheets.filenames import Pairs, nearest, pair, sample_names
 from scaleshift.cells.sheets.tables import find_column, place_of, read_table, typed_values
 from scaleshift.errors import DataError
@@ -19,7 +19,8 @@ from scaleshift.errors import DataError
 # Column names without case and punctuation, best first
 FILE = ("filename", "file", "fcsfile", "fcsfilename", "fcs", "filepath", "fcspath", "path")
 SAMPLE = ("sampleid", "sample", "samplename", "id")
-RESERVED = frozenset((*LONG_NAMES, CELL))
+# Names that a study has for itself: of the layout, and of what it knows of its markers
+RESERVED = frozenset((*LONG_NAMES, CELL, *SCALING, FEATURE, "channel", "kind", "marker_class"))
 SHOWN = 20  # rows without a file that are told one by one
 
 
