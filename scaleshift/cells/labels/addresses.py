@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.manifest import Manifest
+from scaleshift.cells.sheets.filenames import agreeing, base_name, parts_of, stem
 from scaleshift.errors import DataError
 
 FILE, SAMPLE = "file", "sample"
-EXTENSIONS = re.compile(r"(\.(fcs|lmd|csv|tsv|txt|parquet|h5ad|zarr|gz))+$", re.IGNORECASE)
 
 
 class Place(NamedTuple):
@@ -34,8 +33,8 @@ Way = tuple[dict[str, list[Place]], Callable[[str], str]]  # to find places: by 
 class Addresses:
     """The files and samples of a study.
 
-    A sample goes by its name; a file by its path, its base name, or that without extensions. A name with
-    an extension stands for the sample called like that without it, too.
+    A sample goes by its name; a file by its path, its base name, or that without extensions: of several, by
+    the last folders too. A name with an extension stands for the sample called like that without it, too.
     """
 
     def __init__(self, manifest: Manifest) -> None:
@@ -65,7 +64,7 @@ class Addresses:
             If several files go by the name.
         """
         for places, form in self._ways[kind]:
-            found = places.get(form(name), [])
+            found = _closest(name, places.get(form(name), []))
             if len(found) > 1:
                 raise DataError(
                     f"{self.store}: {len(found)} files go by the name {name!r} "
@@ -98,14 +97,12 @@ class Addresses:
         return f"event {row - places[0].start + first_event} of {places[0]}"
 
 
-def base_name(path: str) -> str:
-    """What stands behind the last slash, of either kind: sheets come from other systems."""
-    return re.split(r"[/\\]", path.rstrip("/\\"))[-1]
-
-
-def stem(path: str) -> str:
-    """The base name without its extensions."""
-    return EXTENSIONS.sub("", base_name(path))
+def _closest(name: str, places: list[Place]) -> list[Place]:
+    """Those places whose last folders agree best with a name's."""
+    if len(places) < 2:
+        return places
+    agreed = [agreeing(parts_of(name), parts_of(str(place.path))) for place in places]
+    return [place for place, n in zip(places, agreed, strict=True) if n == max(agreed)]
 
 
 def _files(entries: Iterable[Any], samples: list[Place]) -> dict[str, list[Place]]:

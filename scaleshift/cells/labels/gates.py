@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 
 from scaleshift.blocks.labels import natural_key
-from scaleshift.cells.labels.addresses import stem
 from scaleshift.cells.labels.codes import UNTOLD, CellLabels, chosen
 from scaleshift.cells.problem import Problem
+from scaleshift.cells.sheets.filenames import stem
 from scaleshift.errors import DataError
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".csv.gz", ".tsv.gz", ".txt.gz")
