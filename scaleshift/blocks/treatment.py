@@ -11,42 +11,48 @@ import xarray as xr
 from scaleshift.errors import DataError
 
 Treatment = Mapping[str, Any]
+TREATMENTS = ("transform", "compensation", "scaling")  # attributes: what was done to the intensities
+WAYS_OUT = {
+    "transform": "import both with the same transform",
+    "compensation": "import both with their matrices, or both without",
+    "scaling": "scale both or none",
+}
 
 
 def treatment_of(X: Any) -> Treatment | None:
-    """What a cells dataset says of its transform and scaling; None for arrays, which say nothing.
+    """What a cells dataset says was done to its intensities; None for arrays, which say nothing.
 
     Examples
     --------
     >>> treatment_of(xr.Dataset(attrs={"transform": "arcsinh(x / 5)"}))
-    {'transform': 'arcsinh(x / 5)', 'scaling': None}
+    {'transform': 'arcsinh(x / 5)', 'compensation': None, 'scaling': None}
     """
     if not isinstance(X, xr.Dataset):
         return None
-    return {name: X.attrs.get(name) for name in ("transform", "scaling")}
+    return {name: X.attrs.get(name) for name in TREATMENTS}
 
 
 def check_treatment(learned: Treatment | None, given: Treatment | None, markers: Any) -> None:
     """Raise DataError where cells were treated otherwise than those that a model has learned from.
 
-    A transform that one of the two does not tell is passed over; samples that are not scaled are known not
-    to be.
+    A transform or compensation that one of the two does not tell is passed over; samples that are not scaled
+    are known not to be.
 
     Examples
     --------
-    >>> check_treatment({"scaling": "z", "transform": None}, {"scaling": None, "transform": None}, None)
+    >>> check_treatment({"scaling": "z"}, {"scaling": None}, None)
     Traceback (most recent call last):
         ...
-    scaleshift.errors.DataError: scaling of the cells is None, of the cells learned from 'z': treat both alike
+    scaleshift.errors.DataError: scaling of these cells is none, of those learned from 'z': scale both or none
     """
     if learned is None or given is None:
         return
-    for name in ("transform", "scaling"):
+    for name in TREATMENTS:
         a, b = _of_markers(learned.get(name), markers), _of_markers(given.get(name), markers)
         known = name == "scaling" or (a is not None and b is not None)
-        if known and json.dumps(a, sort_keys=True) != json.dumps(b, sort_keys=True):
+        if known and not _equal(a, b):
             raise DataError(
-                f"{name} of the cells is {_short(b)}, of the cells learned from {_short(a)}: treat both alike"
+                f"{name} of these cells is {_short(b)}, of those learned from {_short(a)}: {WAYS_OUT[name]}"
             )
 
 
@@ -58,6 +64,10 @@ def _of_markers(value: Any, markers: Any) -> Any:
     return {name: by_marker.get(name) for name in markers}
 
 
+def _equal(a: Any, b: Any) -> bool:
+    return json.dumps(a, sort_keys=True, default=str) == json.dumps(b, sort_keys=True, default=str)
+
+
 def _short(value: Any) -> str:
-    text = repr(value)
+    text = "none" if value is None else repr(value)
     return text if len(text) <= 120 else f"{text[:117]}..."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,6 +54,8 @@ class Manifest:
         CRC-32 of the bytes of each sample's rows of X; "" where it was not computed, () if nowhere.
     plan : str or None
         What tells the import that made the study from another one.
+    awaited : int
+        Number of samples that the import will have brought when it is finished; 0 where it is.
     parents : dict
         Label, as text, to the population that its gate lies in; that one may have a parent too.
     labelling : bool
@@ -74,6 +77,7 @@ class Manifest:
     var: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     checksums: tuple[str, ...] = ()
     plan: str | None = None
+    awaited: int = 0
     parents: Mapping[str, str] = field(default_factory=dict)
     labelling: bool = False
 
@@ -103,6 +107,7 @@ class Manifest:
             "compensation": self.compensation,
             "scaling": self.scaling,
             "plan": self.plan,
+            "awaited": self.awaited,
             "files": list(self.files),
             "n_cells": self.n_cells,
             "n_labels": len(self.labels),
@@ -192,6 +197,7 @@ def _read_study(location: str) -> tuple[zarr.Group, Manifest]:
         var=_var(group, location),
         checksums=tuple(entry.get("crc32", "") for entry in entries),
         plan=record.get("plan"),
+        awaited=record.get("awaited", 0),
         parents=record.get("parents", {}),
         labelling=record.get("labelling", False),
     )
@@ -232,6 +238,16 @@ def refuse_unfinished(manifest: Manifest) -> None:
         raise SchemaError(
             f"{manifest.path}: writing its labels was interrupted, or is still under way; "
             "if it was interrupted, run label_cells (scaleshift label) again"
+        )
+
+
+def warn_unfinished(manifest: Manifest) -> None:
+    """Warn where an import is under way, or was interrupted: the samples so far are not the whole study."""
+    if manifest.awaited:
+        warnings.warn(
+            f"{manifest.path} holds {len(manifest.samples)} of {manifest.awaited} samples: its import is "
+            "under way, or was interrupted and goes on with scaleshift ingest --resume",
+            stacklevel=3,
         )
 
 

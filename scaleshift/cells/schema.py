@@ -25,7 +25,6 @@ LONG_NAMES = {
 }
 UNLABELLED = -1
 FEATURE = "feature"  # coordinate on marker: is this column used, or only kept?
-TREATMENTS = ("transform", "compensation", "scaling")  # attributes: what was done to the intensities
 SCALING = ("scaling_location", "scaling_scale")  # variables (sample, marker) of scaled samples
 
 

@@ -12,6 +12,7 @@ import xarray as xr
 from dask.base import tokenize
 
 from scaleshift.blocks.labels import CODE, encode
+from scaleshift.blocks.treatment import TREATMENTS
 from scaleshift.cells.manifest import (
     LABEL_CODES,
     SAMPLE_CODES,
@@ -22,6 +23,7 @@ from scaleshift.cells.manifest import (
     refuse_unfinished,
     scaling_arrays,
     typed,
+    warn_unfinished,
 )
 from scaleshift.cells.reader import BlockReader, CodeReader, IntensityReader, OpenedRows, RowRanges
 from scaleshift.cells.schema import (
@@ -29,7 +31,6 @@ from scaleshift.cells.schema import (
     LABEL,
     MARKER,
     SAMPLE,
-    TREATMENTS,
     UNLABELLED,
     X,
     cells_dataset,
@@ -87,6 +88,7 @@ def open_cells(
     """
     group, manifest = open_study(locate(path))
     refuse_unfinished(manifest)
+    warn_unfinished(manifest)
     chosen = _positions(manifest, SAMPLE, manifest.samples, samples)
     known = _positions(manifest, LABEL, manifest.labels, labels)
     columns = _columns(manifest, markers)

@@ -16,6 +16,7 @@ import xarray as xr
 import zarr
 
 from scaleshift.blocks.labels import CODE, suggestion
+from scaleshift.blocks.treatment import TREATMENTS
 from scaleshift.cells.layout import commit, create_study, resize_study, write_rows, write_scaling
 from scaleshift.cells.manifest import (
     LABEL_CODES,
@@ -34,7 +35,6 @@ from scaleshift.cells.schema import (
     MARKER,
     SAMPLE,
     SCALING,
-    TREATMENTS,
     UNLABELLED,
     X,
     check_cells,
@@ -81,8 +81,7 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
     [4, 7]
     """
     check_cells(cells)
-    if not isinstance(chunk_cells, int | np.integer) or not 1 <= chunk_cells <= 2**31:
-        raise DataError(f"chunk_cells is {chunk_cells}, expected an integer from 1 to 2**31")
+    check_chunk_cells(chunk_cells)
     source = regroup(cells)
     planned = Manifest(
         path=locate(path),
@@ -110,6 +109,12 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
         if "://" not in planned.path:
             shutil.rmtree(planned.path)  # made a moment ago, by this call: it would block the next try
         raise
+
+
+def check_chunk_cells(n: Any) -> None:
+    """Raise DataError where a chunk cannot have so many cells."""
+    if not isinstance(n, int | np.integer) or not 1 <= n <= 2**31:
+        raise DataError(f"chunk_cells is {n}, expected an integer from 1 to 2**31")
 
 
 def append_cells(cells: xr.Dataset, path: str | os.PathLike[str]) -> None:
@@ -148,6 +153,8 @@ def append_cells(cells: xr.Dataset, path: str | os.PathLike[str]) -> None:
     check_cells(cells)
     stored, old = open_study(locate(path))
     refuse_unfinished(old)
+    if old.awaited:
+        raise DataError(f"{old.path} is an import that is not finished: go on with it first (resume=True)")
     _check_treatment(old, cells)
     cells = _with_markers_of(old, cells)
     source = regroup(cells)

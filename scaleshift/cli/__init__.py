@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import warnings
 from typing import Any
 
 import click
@@ -23,13 +24,20 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb."""
         try:
-            return super().invoke(ctx)
+            with warnings.catch_warnings():
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
         except ScaleshiftError as error:
             raise click.ClickException(str(error)) from error
         except OSError as error:  # a full disk, a read-only folder; a closed pipe is click's own business
             if error.errno == errno.EPIPE:
                 raise
             raise click.ClickException(str(error)) from error
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """One line, without the place in the code."""
+    click.echo(f"warning: {message}", err=True)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

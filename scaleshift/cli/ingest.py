@@ -45,8 +45,13 @@ def ingest(
     """
     from scaleshift.cells import ingest as make
 
-    with options.computing(scheduler, quiet):
-        report = make(paths, store, errors="skip" if skip else "raise", **choices)
+    try:
+        with options.computing(scheduler, quiet):
+            report = make(paths, store, errors="skip" if skip else "raise", **choices)
+    except KeyboardInterrupt:
+        if store.exists():
+            click.echo(f"\ninterrupted: the same command with --resume goes on with {store}", err=True)
+        raise
     if as_json:
         click.echo(report.to_json())
     elif not quiet:

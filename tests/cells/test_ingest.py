@@ -164,6 +164,9 @@ def test_each_sample_is_scaled_by_itself_and_can_be_brought_back(folder, tmp_pat
     back = scaled["X"].values * scaled["scaling_scale"].values[code] + scaled["scaling_location"].values[code]
     np.testing.assert_allclose(back, plain["X"].values, rtol=1e-4, atol=1e-5)
     first = scaled["X"].values[code == 0]
+    same = ss.cells.scale(plain, method)
+    np.testing.assert_allclose(scaled["scaling_scale"].values, same["scaling_scale"].values, rtol=1e-9)
+    np.testing.assert_allclose(scaled["X"].values, same["X"].values, rtol=1e-5, atol=1e-6)
     if method == "z":
         np.testing.assert_allclose(first.mean(axis=0), 0, atol=1e-5)
     else:
@@ -292,6 +295,40 @@ class TestResuming:
             ss.open_cells(whole, markers="all")["X"].values, ss.open_cells(parts, markers="all")["X"].values
         )
 
+    def test_labels_and_rows_of_committed_samples_stay(self, folder, tmp_path):
+        store = tmp_path / "s.zarr"
+        self.killed(folder, store, 5)
+        before = read_manifest(store)
+        assert 0 < before.n_cells < sum(SIZES.values())
+        labels = pd.DataFrame({"sample": "s1", "event": range(SIZES["s1"]), "label": "T"})
+        ss.label_cells(store, labels)
+        with pytest.warns(UserWarning, match="holds 3 of 4 samples"):
+            x = ss.open_cells(store, markers="all")["X"].values
+        changed = fcs_bytes(events("s1", 70) + 1, CHANNELS, MARKERS)  # the same header
+        (folder / "s1.fcs").write_bytes(changed)
+        ss.ingest(folder, store, chunk_cells=16, resume=True)
+        cells = ss.open_cells(store, markers="all")
+        assert np.bincount(cells["label_code"].values + 1).tolist() == [sum(SIZES.values()) - 70, 70]
+        np.testing.assert_array_equal(cells["X"].values[: len(x)], x)
+
+    def test_an_unfinished_study_says_so_and_takes_no_other_samples(self, folder, tmp_path):
+        store = tmp_path / "s.zarr"
+        self.killed(folder, store, 5)
+        with pytest.warns(
+            UserWarning, match=r"s\.zarr holds 3 of 4 samples: its import is under way, or was"
+        ):
+            more = ss.open_cells(store, samples=["s1"], markers="all").compute()
+        more["sample_code"].attrs.pop("categories")
+        with pytest.raises(DataError, match="not finished: go on with it first"):
+            ss.append_cells(more.assign_coords(sample=["extra"]), store)
+        ss.ingest(folder, store, chunk_cells=16, resume=True)
+        ss.append_cells(more.assign_coords(sample=["extra"]), store)
+
+    def test_other_features_are_another_import(self, folder, tmp_path):
+        self.killed(folder, tmp_path / "s.zarr", 1)
+        with pytest.raises(DataError, match="done otherwise"):
+            ss.ingest(folder, tmp_path / "s.zarr", chunk_cells=16, markers=["CD3"], resume=True)
+
     def test_another_import_is_refused(self, folder, tmp_path):
         self.killed(folder, tmp_path / "s.zarr", 1)
         with pytest.raises(DataError, match="an import of other files, or of these done otherwise"):
@@ -325,6 +362,54 @@ class TestProblems:
         report = ss.ingest(folder, tmp_path / "s.zarr", errors="skip")
         assert report.samples == ("s1", "s2", "s3", "s10")
         assert len(report.left_out) == 3
+
+    def test_the_row_of_an_unreadable_file_is_given_to_no_other(self, folder, tmp_path):
+        for day, cut in (("day1", -10), ("day2", None)):
+            (folder / day).mkdir()
+            (folder / day / "x.fcs").write_bytes(fcs_bytes(events(day, 9), CHANNELS, MARKERS)[:cut])
+        sheet = pd.DataFrame({"file_name": ["day1/x.fcs", "s1.fcs"], "sample_id": ["first", "other"]})
+        paths = [*folder.glob("*.fcs"), *folder.glob("*/x.fcs")]
+        report = ss.ingest(paths, tmp_path / "s.zarr", meta=sheet, errors="skip")
+        assert report.samples == ("other",)
+
+    def test_files_that_the_sheet_leaves_out_are_in_nobodys_way(self, folder, tmp_path):
+        (folder / "broken.fcs").write_bytes(b"PK nothing")
+        (folder / "other.fcs").write_bytes(fcs_bytes(events("o", 9)[:, :2], ["Time", "V450-A"], ["", "CD99"]))
+        sheet = pd.DataFrame({"file_name": ["s1.fcs", "s3.fcs"]})
+        report = ss.ingest(folder, tmp_path / "s.zarr", meta=sheet)
+        assert report.samples == ("s1", "s3")
+        assert report.features == ("CD3", "CD4", "CD8")
+        assert len(report.left_out) == 4
+
+    def test_tables_stay_as_they_are(self, tmp_path):
+        (tmp_path / "t.csv").write_text("FITC-A,PE-A\n1,2\n3,4\n")
+        report = ss.ingest(tmp_path / "t.csv", tmp_path / "s.zarr")
+        assert ss.open_cells(tmp_path / "s.zarr")["X"].values.tolist() == [[1, 2], [3, 4]]
+        assert "stay as they are" in report.said[0]
+
+    def test_errors_of_the_study_cannot_be_skipped(self, folder, tmp_path):
+        (tmp_path / "t.fcs").write_bytes(fcs_bytes(events("t", 9)[:, :2], CHANNELS[:2]))
+        with pytest.raises(DataError, match="no marker to learn from"):
+            ss.ingest(tmp_path / "t.fcs", tmp_path / "s.zarr", errors="skip")
+
+    def test_a_matrix_that_cannot_be_inverted_is_told_before_with_its_file(self, tmp_path):
+        singular = {"$SPILLOVER": "2,FITC-A,PE-A,1,1,1,1"}
+        content = fcs_bytes(events("x", 9), CHANNELS, MARKERS, keywords=singular)
+        (tmp_path / "x.fcs").write_bytes(content)
+        with pytest.raises(DataError, match=r"x\.fcs.*cannot be inverted"):
+            ss.ingest(tmp_path / "x.fcs", tmp_path / "s.zarr")
+        assert not (tmp_path / "s.zarr").exists()
+
+    def test_features_are_transformed_whatever_they_are_called(self, tmp_path):
+        channels = ["FSC-A", "FITC-A", "APC-Cy7-A"]
+        content = fcs_bytes(events("x", 50)[:, :3], channels, ["", "CD3", "Live/Dead"])
+        (tmp_path / "x.fcs").write_bytes(content)
+        chosen = ["CD3", "Live/Dead", "FSC-A"]
+        report = ss.ingest(tmp_path / "x.fcs", tmp_path / "s.zarr", markers=chosen)
+        names = {name: done["name"] for name, done in report.transform["markers"].items()}
+        assert names == {"FSC-A": "none", "CD3": "arcsinh", "Live/Dead": "arcsinh"}
+        (warning,) = (p for p in report.problems if p.level == "warning")
+        assert "FSC-A: features that are not transformed" in str(warning)
 
     def test_markers_that_all_files_have(self, folder, tmp_path):
         (folder / "four.fcs").write_bytes(fcs_bytes(events("f", 10)[:, :4], CHANNELS[:4], MARKERS[:4]))

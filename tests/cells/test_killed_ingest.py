@@ -80,4 +80,4 @@ def test_killed_at_any_step_and_resumed(tmp_path):
     assert done.returncode == 0, done.stderr
     steps, *committed = map(int, done.stdout.split())
     assert steps > 70
-    assert set(committed) == {0, 59}  # kills met a study of nothing, and one of some samples
+    assert {0, 59} <= set(committed)  # kills met a study of nothing, and one of some samples

@@ -16,18 +16,17 @@ import zarr
 
 from scaleshift.blocks import graph
 from scaleshift.cells.intake.checksum import combine
-from scaleshift.cells.intake.chunks import Chunk, Piece, Treatment, Written, part_of, scaling_of, write_chunk
+from scaleshift.cells.intake.chunks import Chunk, Piece, Treatment, Written, part_of, write_chunk
+from scaleshift.cells.intake.learned_scaling import learn_scaling
 from scaleshift.cells.intake.plan import Part, StudyPlan, spillover_key
 from scaleshift.cells.intake.report import IngestReport, report_of
 from scaleshift.cells.layout import commit, create_study, write_scaling, write_text
-from scaleshift.cells.manifest import Manifest, open_study, plain
+from scaleshift.cells.manifest import Manifest, open_study, plain, scaling_arrays
 from scaleshift.cells.reader import store_at
 from scaleshift.cells.treatment import transform
-from scaleshift.cells.treatment.compensation import positions
 from scaleshift.errors import DataError
 
 CHUNKS_PER_THREAD = 4  # written between two commits
-SAMPLES_A_TASK = 16  # whose scaling is learned
 SPILLOVERS, REPORT = "spillover", "import"  # in uns: the matrices by their keys; the report
 
 
@@ -41,21 +40,17 @@ def assemble(plan: StudyPlan, location: str, *, labels: Any, chunk_cells: int, r
     if done.n_cells < planned.n_cells or len(done.samples) < len(planned.samples):
         _write(group, plan, progress)
     report = report_of(plan, progress.committed)
-    write_text(group, REPORT, report.to_json())
     if labels is not None:
         from scaleshift.cells.labels.label import label_cells
 
         report = replace(report, labels=label_cells(location, labels))
+    write_text(group, REPORT, report.to_json())
     return report
 
 
 def _write(group: zarr.Group, plan: StudyPlan, progress: _Progress) -> None:
     """Write all chunks that hold cells which are not committed."""
-    treatments = [_treatment(part, plan) for part in plan.parts]
-    scalings = _scalings(group, plan, treatments)
-    chunk_cells = progress.committed.chunk
-    start = progress.committed.n_cells // chunk_cells * chunk_cells
-    chunks = _chunks(plan, treatments, scalings, progress.committed, start)
+    chunks = _scaled(group, plan, progress.planned, _chunks(plan, progress.committed))
     wave = CHUNKS_PER_THREAD * graph.n_threads()
     for first in range(0, max(len(chunks), 1), wave):
         now = chunks[first : first + wave]
@@ -70,34 +65,35 @@ class _Progress:
 
     def __init__(self, plan: StudyPlan, planned: Manifest, done: Manifest) -> None:
         self.plan, self.planned, self.committed = plan, planned, done
-        self.sample_of = {name: code for code, name in enumerate(planned.samples)}
         self.n_rows = done.n_cells
+        self.n_parts = len(done.files)  # each part has its entry
         self.checksums = dict.fromkeys(planned.samples[len(done.samples) :], 0)
         self.invalid: dict[int, np.ndarray] = {}
 
     def note(self, parts: Sequence[int], written: Sequence[Written]) -> None:
-        """Take in the pieces of the next chunk; those of committed samples are known already."""
+        """Take in the pieces of the next chunk."""
         for number, piece in zip(parts, written, strict=True):
             sample = self.plan.parts[number].sample
-            if sample in self.checksums:
-                self.checksums[sample] = combine(self.checksums[sample], piece.crc, piece.n_bytes)
-                self.invalid[number] = self.invalid.get(number, 0) + piece.invalid
-                self.n_rows += piece.n_rows
+            self.checksums[sample] = combine(self.checksums[sample], piece.crc, piece.n_bytes)
+            self.invalid[number] = self.invalid.get(number, 0) + piece.invalid
+            self.n_rows += piece.n_rows
 
     def commit(self) -> Manifest:
         """The manifest with all samples whose last row is written."""
         ends = np.cumsum(self.planned.counts)
         n = int(np.searchsorted(ends, self.n_rows, side="right"))
         known, new = len(self.committed.samples), self.planned.samples[:n]
-        numbers = range(len(self.plan.parts))
-        fresh = [i for i in numbers if known <= self.sample_of[self.plan.parts[i].sample] < n]
+        finished, first = set(new[known:]), self.n_parts
+        while self.n_parts < len(self.plan.parts) and self.plan.parts[self.n_parts].sample in finished:
+            self.n_parts += 1
         self.committed = replace(
             self.committed,
             samples=new,
+            awaited=0 if n == len(self.planned.samples) else self.planned.awaited,
             counts=self.planned.counts[:n],
             metadata={name: values[:n] for name, values in self.planned.metadata.items()},
             checksums=self.committed.checksums + tuple(f"{self.checksums[s]:08x}" for s in new[known:]),
-            files=(*self.committed.files, *(self._entry(i) for i in fresh)),
+            files=(*self.committed.files, *map(self._entry, range(first, self.n_parts))),
         )
         return self.committed
 
@@ -134,10 +130,11 @@ def _manifest(plan: StudyPlan, location: str, chunk_cells: int) -> Manifest:
         chunk=chunk_cells,
         metadata=metadata,
         transform=transform.to_json(columns.markers, plan.transforms),
-        compensation="spillover" if any(part.spillover for part in plan.parts) else "none",
+        compensation=plan.compensation,
         scaling=plan.scaling,
         var=var | ({"marker_class": columns.classes} if any(columns.classes) else {}),
         plan=plan.fingerprint(chunk_cells),
+        awaited=len(samples),
     )
 
 
@@ -156,7 +153,12 @@ def _created(planned: Manifest, plan: StudyPlan) -> tuple[zarr.Group, Manifest]:
     write_text(group, SPILLOVERS, json.dumps(matrices))
     if not remote:
         os.rename(place, location)
-    return _opened(location), replace(planned, samples=(), counts=(), metadata={})
+    return _opened(location), _none_of(planned)
+
+
+def _none_of(planned: Manifest) -> Manifest:
+    """The study with none of its samples yet."""
+    return replace(planned, samples=(), counts=(), metadata={})
 
 
 def _opened(location: str) -> zarr.Group:
@@ -170,75 +172,71 @@ def _resumed(planned: Manifest) -> tuple[zarr.Group | None, Manifest | None]:
     if "://" not in location and not os.path.exists(location):
         return None, None
     _, done = open_study(location)
-    if done.plan != planned.plan:
+    n = len(done.samples)
+    if (done.plan, done.samples, done.counts) != (planned.plan, planned.samples[:n], planned.counts[:n]):
         raise DataError(
-            f"{location} is an import of other files, or of these done otherwise: resume with the same files "
-            "and options, or choose another path"
+            f"{location} is an import of other files, or of these done otherwise, or samples were appended "
+            "since: resume with the same files and options, or choose another path"
         )
     return _opened(location), done
 
 
-def _treatment(part: Part, plan: StudyPlan) -> Treatment:
-    file, spillover = part.file, part.spillover
-    none = np.empty(0, np.intp)
-    compensated = none if spillover is None else positions(spillover, file.channels, file.markers, file.path)
-    return Treatment(file.path, part.columns, compensated, spillover, plan.transforms)
-
-
-def _scalings(
-    group: zarr.Group, plan: StudyPlan, treatments: Sequence[Treatment]
-) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Location and scale of every sample, learned and stored; nothing where samples are not scaled."""
-    if plan.scaling is None:
-        return {}
-    sources: dict[str, list[Any]] = {name: [] for name in plan.counts}
-    for part, treatment in zip(plan.parts, treatments, strict=True):
-        sources[part.sample].append((part.file.reader, part.rows, part.n_events, treatment))
-    features, names = np.array(plan.columns.features), list(sources)
-    batches = [names[first : first + SAMPLES_A_TASK] for first in range(0, len(names), SAMPLES_A_TASK)]
-    of = [[sources[name] for name in batch] for batch in batches]
-    learned = graph.run([functools.partial(scaling_of, batch, plan.scaling, features) for batch in of])
-    location, scale = (np.concatenate([answer[i] for answer in learned]) for i in (0, 1))
-    write_scaling(group, 0, location, scale)
-    return {name: (location[i], scale[i]) for i, name in enumerate(names)}
-
-
-def _chunks(
-    plan: StudyPlan,
-    treatments: Sequence[Treatment],
-    scalings: dict[str, tuple[np.ndarray, np.ndarray]],
-    study: Manifest,
-    start: int,
+def _scaled(
+    group: zarr.Group, plan: StudyPlan, planned: Manifest, chunks: list[tuple[Chunk, list[int]]]
 ) -> list[tuple[Chunk, list[int]]]:
-    """The chunks from row `start` on, and of which part each piece is."""
+    """The chunks with the scaling of their samples: learned and stored before anything is written."""
+    if plan.scaling is None:
+        return chunks
+    location, scale = scaling_arrays(group, planned).values()
+    if not np.isfinite(location).all() or not np.isfinite(scale).all():  # not stored yet
+        every = [chunk for chunk, _ in _chunks(plan, _none_of(planned))]
+        features = np.array(plan.columns.features)
+        location, scale = learn_scaling(every, planned.samples, features, plan.scaling)
+        write_scaling(group, 0, location, scale)
+
+    def scaled(chunk: Chunk) -> Chunk:
+        of = [(piece, piece.sample_code) for piece in chunk.pieces]
+        pieces = tuple(replace(piece, location=location[i], scale=scale[i]) for piece, i in of)
+        return replace(chunk, pieces=pieces)
+
+    return [(scaled(chunk), parts) for chunk, parts in chunks]
+
+
+def _chunks(plan: StudyPlan, committed: Manifest) -> list[tuple[Chunk, list[int]]]:
+    """The chunks that hold cells which are not committed, and of which part each of their pieces is."""
     codes = {name: code for code, name in enumerate(plan.counts)}
     pieces: dict[int, list[tuple[int, Piece]]] = {}
-    for number, chunk, first, stop in _cuts(plan.parts, study.chunk):
-        if (chunk + 1) * study.chunk > start:
-            part = plan.parts[number]
-            location, scale = scalings.get(part.sample, (None, None))
-            rows = part_of(part.rows, first, stop)
-            code, treatment = codes[part.sample], treatments[number]
-            piece = Piece(part.file.reader, rows, stop - first, code, treatment, location, scale)
-            pieces.setdefault(chunk, []).append((number, piece))
-    n_markers = len(study.markers)
+    for number, first, stop, chunk in _cuts(plan.parts, committed.chunk, len(committed.samples)):
+        part = plan.parts[number]
+        treatment = Treatment(part.file.path, part.columns, part.compensated, part.spillover, plan.transforms)
+        rows = part_of(part.rows, first, stop)
+        piece = Piece(part.file.reader, rows, stop - first, codes[part.sample], treatment)
+        pieces.setdefault(chunk, []).append((number, piece))
+    size, n_markers = committed.chunk, len(committed.markers)
     return [
         (
-            Chunk(study.path, number * study.chunk, tuple(piece for _, piece in of_chunk), n_markers),
+            Chunk(
+                committed.path,
+                chunk * size,
+                max(0, committed.n_cells - chunk * size),
+                tuple(piece for _, piece in of_chunk),
+                n_markers,
+            ),
             [part for part, _ in of_chunk],
         )
-        for number, of_chunk in pieces.items()
+        for chunk, of_chunk in pieces.items()
     ]
 
 
-def _cuts(parts: Sequence[Part], chunk_cells: int) -> Iterator[tuple[int, int, int, int]]:
-    """Part, chunk, and the part's rows [first, stop) in that chunk."""
-    row = 0
+def _cuts(parts: Sequence[Part], chunk_cells: int, n_done: int) -> Iterator[tuple[int, int, int, int]]:
+    """Part, its rows [first, stop) and their chunk; without the parts of the first `n_done` samples."""
+    row, samples = 0, dict.fromkeys(part.sample for part in parts)
+    done = set(list(samples)[:n_done])
     for number, part in enumerate(parts):
-        first = 0
+        first = part.n_events if part.sample in done else 0
         while first < part.n_events:
             chunk = (row + first) // chunk_cells
             stop = min(part.n_events, (chunk + 1) * chunk_cells - row)
-            yield number, chunk, first, stop
+            yield number, first, stop, chunk
             first = stop
         row += part.n_events

@@ -11,7 +11,7 @@ from scaleshift.cells.intake.plan import Options, plan_study, refuse_errors
 from scaleshift.cells.intake.report import IngestReport
 from scaleshift.cells.manifest import locate
 from scaleshift.cells.treatment.location_scale import Method
-from scaleshift.cells.write import CHUNK_CELLS
+from scaleshift.cells.write import CHUNK_CELLS, check_chunk_cells
 from scaleshift.errors import DataError
 
 
@@ -100,6 +100,7 @@ def ingest(
         meta, panel, markers, transform, compensation, scaling, errors, duplicates, data_sets, sample
     )
     _check(options)
+    check_chunk_cells(chunk_cells)
     location = locate(store)
     refuse_taken(location, resume)
     plan = plan_study(paths, options)

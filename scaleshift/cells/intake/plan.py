@@ -16,19 +16,15 @@ from scaleshift.blocks import graph
 from scaleshift.blocks.labels import natural_key
 from scaleshift.cells import files
 from scaleshift.cells.files.described import Described, Group, Rows
+from scaleshift.cells.intake.compensating import Matrix, choose_compensation
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.sheets import panel
 from scaleshift.cells.sheets import samples as sheets
-from scaleshift.cells.sheets.channels import Modality, modality
+from scaleshift.cells.sheets.channels import Kind, Modality, modality
 from scaleshift.cells.sheets.panel import Columns
 from scaleshift.cells.sheets.samples import Matched
 from scaleshift.cells.treatment import transform
-from scaleshift.cells.treatment.compensation import (
-    Spillover,
-    already_compensated,
-    positions,
-    read_spillover,
-)
+from scaleshift.cells.treatment.compensation import Spillover
 from scaleshift.cells.treatment.location_scale import Method
 from scaleshift.errors import DataError, ScaleshiftError
 
@@ -61,7 +57,9 @@ class Part:
     rows: Rows
     n_events: int
     columns: np.ndarray  # (n_markers,): the file's column of each of the study's
-    spillover: Spillover | None = None
+    compensated: np.ndarray  # (n_fluorochromes,): those that the matrix is about
+    spillover: Spillover | None
+    metadata: Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,9 +77,10 @@ class StudyPlan:
     columns : Columns
     transforms : tuple of Transform
         One a column.
+    compensation : "spillover" or "none"
+    scaling : str or None
     metadata : dict
         Column name to {sample: value}.
-    scaling : str or None
     problems : tuple of Problem
     said : tuple of str
         What was chosen on the user's behalf.
@@ -92,8 +91,9 @@ class StudyPlan:
     files: tuple[Described, ...]
     columns: Columns
     transforms: tuple[transform.Transform, ...]
-    metadata: Mapping[str, Mapping[str, Any]]
+    compensation: str
     scaling: Method | None
+    metadata: Mapping[str, Mapping[str, Any]]
     problems: tuple[Problem, ...]
     said: tuple[str, ...] = ()
 
@@ -114,7 +114,8 @@ class StudyPlan:
         """Tells an import of these files, done this way, from another one."""
         parts = [(p.sample, p.file.fingerprint, p.n_events, p.columns.tolist(), _key(p)) for p in self.parts]
         done = transform.to_json(self.columns.markers, self.transforms)
-        text = json.dumps([parts, self.columns.markers, done, self.scaling, chunk_cells])
+        columns = [self.columns.markers, self.columns.kinds, self.columns.features, self.columns.classes]
+        text = json.dumps([parts, columns, done, self.scaling, chunk_cells])
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -130,39 +131,41 @@ def plan_study(paths: Any, options: Options) -> StudyPlan:
     """
     found, problems = files.find(paths)
     described, unreadable = _describe(found, options)
-    problems += unreadable
-    sheet = None if options.meta is None else sheets.read_samples(options.meta)
-    by_file = panel.read_panel(options.panel) if options.panel is not None else None
     if not described:
         raise DataError(_listed("no file can be read", unreadable))
-    matched = sheets.match_files(sheet, list(dict.fromkeys(f.file for f in described if not f.groups)))
-    columns = panel.align(described, by_file, options.markers)
-    problems += [p for file in described for p in file.problems] + matched.problems + list(columns.problems)
-    kinds = _modalities(described)
-    usual = Counter(kinds.values()).most_common(1)[0][0]  # `align` has refused files of another kind
-    transforms, said = transform.resolve(
-        options.transform, names=columns.markers, kinds=columns.kinds, modality=usual
-    )
-    spillovers = _spillovers(options.compensation, described, kinds, problems, said)
-    metadata: dict[str, dict[str, Any]] = {name: {} for name in matched.metadata}
-    refused = {problem.place for problem in problems if problem.level == "error"}
-    parts = []
-    for file in described:
-        if file.path in columns.positions and file.path not in refused:
-            for group in file.groups or _whole(file, matched):
-                parts.append(_part(file, group, columns, spillovers.get(file.path)))
-                for name, value in group.metadata.items():
-                    metadata.setdefault(name, {})[group.sample] = value
+    sheet = None if options.meta is None else sheets.read_samples(options.meta)
+    by_sheet = panel.read_panel(options.panel) if options.panel is not None else None
+    several = {file.file for file in described if file.groups}
+    matched = sheets.match_files(sheet, [path for path in found if path not in several])
+    described = [file for file in described if file.groups or file.file in matched.samples]
+    unreadable = [problem for problem in unreadable if problem.place in matched.samples]
+    if not described:
+        raise DataError(_listed("no file is left to read", [*unreadable, *matched.problems]))
+    columns = panel.align(described, by_sheet, options.markers)
+    kinds = {file.path: kind for file, kind in zip(described, _modalities(described), strict=True)}
+    transforms, said, doubts = _transforms(options.transform, columns, kinds)
+    compensating = choose_compensation(options.compensation, described, kinds)
+    problems += [*unreadable, *(p for file in described for p in file.problems), *matched.problems]
+    problems += [*columns.problems, *doubts, *compensating.problems]
+    usable = set(columns.positions) - {problem.place for problem in problems if problem.level == "error"}
+    parts = [
+        _part(file, group, columns, compensating.matrices.get(file.path))
+        for file in described
+        if file.path in usable
+        for group in file.groups or _whole(file, matched)
+    ]
+    metadata, shared = _metadata(parts)
     return StudyPlan(
         parts=tuple(_in_order(parts, matched.samples)),
         paths=tuple(found),
         files=tuple(described),
         columns=columns,
         transforms=transforms,
-        metadata=metadata,
+        compensation=compensating.state,
         scaling=options.scaling,
-        problems=tuple(dict.fromkeys(problems)),
-        said=tuple(said),
+        metadata={name: metadata.get(name, {}) for name in (*matched.metadata, *metadata)},
+        problems=tuple(dict.fromkeys([*problems, *shared])),
+        said=(*said, *compensating.said),
     )
 
 
@@ -172,6 +175,9 @@ def refuse_errors(plan: StudyPlan, errors: str) -> None:
         message = f"{len(plan.errors)} problem{'s' * (len(plan.errors) > 1)} to mend"
         way_out = "\nmend them, or pass errors='skip' (--skip) to leave these files out"
         raise DataError(_listed(message, plan.errors) + way_out)
+    of_study = [problem for problem in plan.errors if problem.place == panel.STUDY]
+    if of_study:
+        raise DataError(_listed("no study can be made of these files", of_study))
     if not plan.parts:
         raise DataError(_listed("no file is left to read", plan.errors or list(plan.problems)))
 
@@ -200,7 +206,9 @@ def _describe_one(path: str, *arguments: Any) -> list[Described] | Problem:
     try:
         return files.describe(path, *arguments)
     except ScaleshiftError as error:
-        return Problem("error", path, str(error).removeprefix(path).lstrip(": "))
+        return Problem("error", path, str(error).removeprefix(path).lstrip(":, "))
+    except Exception as error:  # one bad file never takes the others with it
+        return Problem("error", path, f"cannot be read ({type(error).__name__}: {error})")
 
 
 def _whole(file: Described, matched: Matched) -> tuple[Group, ...]:
@@ -214,8 +222,28 @@ def _whole(file: Described, matched: Matched) -> tuple[Group, ...]:
     return (Group(name, slice(0, file.n_events), metadata),)
 
 
-def _part(file: Described, group: Group, columns: Columns, spillover: Spillover | None) -> Part:
-    return Part(file, group.sample, group.rows, group.n_events, columns.positions[file.path], spillover)
+def _part(file: Described, group: Group, columns: Columns, matrix: Matrix | None) -> Part:
+    spillover, compensated = matrix or (None, np.empty(0, np.intp))
+    position = columns.positions[file.path]
+    return Part(
+        file, group.sample, group.rows, group.n_events, position, compensated, spillover, group.metadata
+    )
+
+
+def _metadata(parts: Iterable[Part]) -> tuple[dict[str, dict[str, Any]], list[Problem]]:
+    """Column name to {sample: value}: the first file's where several hold a sample, with a warning."""
+    metadata: dict[str, dict[str, Any]] = {}
+    holder: dict[str, str] = {}
+    problems = []
+    for part in parts:
+        first = holder.setdefault(part.sample, part.file.file)
+        if first != part.file.file and part.file.groups:
+            text = f"holds cells of sample {part.sample!r}, as {first} does: they become one sample"
+            fix = "if they are not the same sample, import the files apart"
+            problems.append(Problem("warning", part.file.path, text, fix))
+        for name, value in part.metadata.items():
+            metadata.setdefault(name, {}).setdefault(part.sample, value)
+    return metadata, problems
 
 
 def _in_order(parts: Iterable[Part], samples: Mapping[str, str]) -> list[Part]:
@@ -230,57 +258,45 @@ def _in_order(parts: Iterable[Part], samples: Mapping[str, str]) -> list[Part]:
     return sorted(parts, key=key)
 
 
-def _modalities(described: Sequence[Described]) -> dict[str, Modality]:
-    """mass, fluorescence or unknown, by file."""
+def _transforms(
+    wanted: Any, columns: Columns, kinds: Mapping[str, Modality]
+) -> tuple[tuple[transform.Transform, ...], list[str], list[Problem]]:
+    """The transform of each column, what is to be said of it, and what is doubtful."""
+    known = Counter(kind for kind in kinds.values() if kind != "unknown")  # `align` refuses a mixture
+    usual: Modality = known.most_common(1)[0][0] if known else "unknown"
+    treated: list[Kind] = [  # a feature is treated as a marker, whatever it looks like
+        "marker" if used and kind == "other" else kind
+        for kind, used in zip(columns.kinds, columns.features, strict=True)
+    ]
+    transforms, said = transform.resolve(wanted, names=columns.markers, kinds=treated, modality=usual)
+    problems = []
+    strangers = [path for path, kind in kinds.items() if kind == "unknown"]
+    if known and strangers and wanted == "auto":
+        more = f" (and {len(strangers) - 1} more)" if len(strangers) > 1 else ""
+        text = f"its channels tell no kind of cytometry: transformed as the others, {usual}{more}"
+        problems.append(Problem("warning", strangers[0], text, "pass transform=... (--transform) to choose"))
+    linear = [
+        name
+        for name, kind, used, done in zip(columns.markers, treated, columns.features, transforms, strict=True)
+        if used and kind != "marker" and done == transform.Identity() and usual != "unknown"
+    ]
+    if linear:
+        text = f"{', '.join(linear)}: features that are not transformed, on another scale than the markers"
+        fix = f"pass --transform {linear[0]}=..., or --scaling robust"
+        problems.append(Problem("warning", panel.STUDY, text, fix))
+    return transforms, said, problems
+
+
+def _modalities(described: Sequence[Described]) -> list[Modality]:
+    """mass, fluorescence or unknown, by file; tables may hold anything, transformed already or not."""
     known: dict[Any, Modality] = {}
+    kinds = []
     for file in described:
         layout = file.channels, file.markers, file.cytometer
         if layout not in known:
             known[layout] = modality(*layout)
-    return {file.path: known[file.channels, file.markers, file.cytometer] for file in described}
-
-
-def _spillovers(
-    wanted: Any,
-    described: Sequence[Described],
-    kinds: Mapping[str, Modality],
-    problems: list[Problem],
-    said: list[str],
-) -> dict[str, Spillover]:
-    """The matrix of each file that is compensated; says how many are not, and why."""
-    if wanted is None or (isinstance(wanted, str) and wanted == "none"):
-        return {}
-    given = None if isinstance(wanted, str) and wanted == "auto" else _given(wanted)
-    chosen, done, without = {}, [], []
-    for file in described:
-        matrix = file.spillover if given is None else given
-        if given is None and kinds[file.path] == "mass":
-            continue
-        if given is None and already_compensated(file.channels, file.markers):
-            done.append(file.path)
-        elif matrix is None or matrix.is_identity:
-            without.append(file.path)
-        else:
-            try:
-                positions(matrix, file.channels, file.markers, file.path)
-                chosen[file.path] = matrix
-            except DataError as error:
-                text = str(error).removeprefix(file.path).lstrip(": ")
-                problems.append(Problem("error", file.path, text))
-    if chosen:
-        of = "their own spillover matrices" if given is None else given.source
-        said.append(f"compensation: {len(chosen)} of {len(described)} files, by {of}")
-    for paths, why in ((done, "compensated already, by the names of the channels: not done again"),):
-        problems += [Problem("note", path, why) for path in paths]
-    if chosen and without:
-        more = f" (and {len(without) - 1} more files)" if len(without) > 1 else ""
-        text = f"holds no spillover matrix, other files do: not compensated{more}"
-        problems.append(Problem("warning", without[0], text, "pass compensation='none' or a matrix for all"))
-    return chosen
-
-
-def _given(wanted: Any) -> Spillover:
-    return wanted if isinstance(wanted, Spillover) else read_spillover(wanted)
+        kinds.append(known[layout] if file.format.startswith("FCS") else "unknown")
+    return kinds
 
 
 def _key(part: Part) -> Any:

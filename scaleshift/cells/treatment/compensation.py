@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import os
 import re
@@ -347,7 +348,7 @@ def compensate(
     >>> compensate(np.array([[7.0, 100.0, 30.0]]), np.array([1, 2]), spillover).tolist()
     [[7.0, 100.0, 5.0]]
     """
-    return _mixed(events, columns, _inverse(spillover), out)
+    return _mixed(events, columns, inverse(spillover), out)
 
 
 def spill_over(
@@ -364,7 +365,9 @@ def spill_over(
     return _mixed(events, columns, spillover.matrix, out)
 
 
-def _inverse(spillover: Spillover) -> np.ndarray:
+@functools.lru_cache(maxsize=64)
+def inverse(spillover: Spillover) -> np.ndarray:
+    """The inverse of a matrix; DataError where there is none, or none that keeps a digit of float32."""
     condition = np.linalg.cond(spillover.matrix)
     if not condition < MAX_CONDITION:
         empty = [
