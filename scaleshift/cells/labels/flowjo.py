@@ -16,7 +16,7 @@ import numpy as np
 from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.labels.addresses import FILE, Addresses, Place
 from scaleshift.cells.labels.codes import chosen
-from scaleshift.cells.labels.gates import Hierarchy
+from scaleshift.cells.labels.hierarchy import Hierarchy
 from scaleshift.cells.labels.tables import optional
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.sheets.filenames import base_name, stem

@@ -12,7 +12,7 @@ from uuid import uuid4
 import zarr
 
 from scaleshift.cells.labels.codes import UNLABELLED_WORDS, CellLabels
-from scaleshift.cells.labels.gates import Hierarchy
+from scaleshift.cells.labels.hierarchy import Hierarchy
 from scaleshift.cells.labels.report import Counts, report_of
 from scaleshift.cells.labels.sources import Request, read_parents, tell_labels
 from scaleshift.cells.layout import commit, write_label_codes, write_label_names

@@ -17,7 +17,8 @@ from scaleshift.cells.labels.addresses import FILE, SAMPLE, Addresses
 from scaleshift.cells.labels.codes import CellLabels
 from scaleshift.cells.labels.event_rows import EventRows
 from scaleshift.cells.labels.flowjo import Workspace
-from scaleshift.cells.labels.gates import OVERLAPS, Hierarchy, Overlaps, gate_tables
+from scaleshift.cells.labels.gates import OVERLAPS, Overlaps, gate_tables
+from scaleshift.cells.labels.hierarchy import Hierarchy
 from scaleshift.cells.labels.tables import open_table
 from scaleshift.cells.manifest import Manifest, array_of
 from scaleshift.cells.problem import Problem
