@@ -13,6 +13,7 @@ import xarray as xr
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Column, Rows
 from scaleshift.blocks.rows import as_rows
+from scaleshift.cells.problem import several
 from scaleshift.cells.schema import check_cells
 from scaleshift.errors import DataError
 from scaleshift.report.files import replacing, write_csv
@@ -72,8 +73,8 @@ def compare_gated(
     samples = [name for name in result["sample"].values.tolist() if name in gated.index]
     if not samples:
         raise DataError(
-            f"no sample of the result is among the cells ({_some(result['sample'])} "
-            f"and {_some(cells['sample'])}): pass the cells that were predicted"
+            f"no sample of the result is among the cells ({several(result['sample'].values.tolist(), 3)}; "
+            f"in the cells: {several(cells['sample'].values.tolist(), 3)}): pass the cells that were predicted"
         )
     labels = result["label"].values.tolist()
     only_gated = [name for name in gated.columns if name not in labels and gated[name].gt(0).any()]
@@ -192,8 +193,3 @@ def _beside(result: xr.Dataset, gated: pd.DataFrame, labels: list[Any]) -> pd.Da
     inside = (frame["low"] <= frame["gated"]) & (frame["gated"] <= frame["high"])
     frame["inside"] = pd.arrays.BooleanArray(inside.to_numpy(), ~known.to_numpy())
     return frame
-
-
-def _some(names: xr.DataArray) -> str:
-    listed = ", ".join(map(str, names.values.tolist()[:3]))
-    return listed + (", ..." if names.size > 3 else "")

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from scaleshift.cells.fcs.header import HEADER_BYTES, Header, Span
 from scaleshift.cells.fcs.layout import Layout
-from scaleshift.cells.fcs.remarks import several
 from scaleshift.cells.fcs.text import integer, words
+from scaleshift.cells.problem import several
 from scaleshift.errors import DataError
 
 _TOO_LARGE = 99_999_999  # what eight digits of the HEADER can say at most

@@ -18,7 +18,7 @@ from scaleshift.cells.labels.addresses import FILE, Addresses, Place
 from scaleshift.cells.labels.codes import chosen
 from scaleshift.cells.labels.hierarchy import Hierarchy
 from scaleshift.cells.labels.tables import optional
-from scaleshift.cells.problem import Problem
+from scaleshift.cells.problem import Problem, several
 from scaleshift.cells.sheets.filenames import base_name, stem
 from scaleshift.errors import DataError
 
@@ -129,8 +129,8 @@ class Workspace:
         samples = list(gated.values())
         if not others:
             return samples, []
-        text = f"{len(others)} samples are not in the study and were passed over: {', '.join(others[:8])}"
-        return samples, [Problem("note", self.path, text + (", ..." if len(others) > 8 else ""))]
+        text = f"{len(others)} samples are not in the study and were passed over: {several(others)}"
+        return samples, [Problem("note", self.path, text)]
 
     def _fcs_of(self, place: Place, names: list[str], files: list[str] | None) -> str:
         """The FCS file of a sample."""

@@ -16,7 +16,7 @@ import numpy as np
 from scaleshift.blocks.labels import natural_key
 from scaleshift.cells.labels.codes import UNTOLD, CellLabels, chosen
 from scaleshift.cells.labels.hierarchy import Hierarchy
-from scaleshift.cells.problem import Problem
+from scaleshift.cells.problem import Problem, several
 from scaleshift.cells.sheets.filenames import stem
 from scaleshift.errors import DataError
 
@@ -103,6 +103,5 @@ def gate_tables(folder: Path, gates: Iterable[str] | None) -> tuple[list[GateTab
     wanted = [table for name in names for table in tables if table.gate == name]
     remarks = []
     if others:
-        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        remarks.append(Problem("note", str(folder), f"{others[0]}{more}: no table, passed over"))
+        remarks.append(Problem("note", str(folder), f"{several(others)}: no table, passed over"))
     return wanted, remarks
