@@ -74,7 +74,7 @@ def compare_gated(
     if not samples:
         raise DataError(
             f"no sample of the result is among the cells ({several(result['sample'].values.tolist(), 3)}; "
-            f"in the cells: {several(cells['sample'].values.tolist(), 3)}): pass the cells that were predicted"
+            f"in the cells: {several(cells['sample'].values.tolist(), 3)}): pass those that were predicted"
         )
     labels = result["label"].values.tolist()
     only_gated = [name for name in gated.columns if name not in labels and gated[name].gt(0).any()]
