@@ -11,7 +11,6 @@ import pandas as pd
 import xarray as xr
 
 from scaleshift.blocks import passes
-from scaleshift.blocks.block import Column, Rows
 from scaleshift.blocks.rows import as_rows
 from scaleshift.cells.problem import several
 from scaleshift.cells.schema import check_cells
@@ -161,10 +160,7 @@ def _gated(cells: xr.Dataset) -> pd.DataFrame:
     rows = as_rows(cells)
     if "label" not in rows.columns:
         return shares
-    width = len(labels) + 1  # unlabelled cells come first
-    pair = rows.columns["sample"].values.astype(np.int64) * width + rows.columns["label"].values + 1
-    pairs = Rows(rows.x, {"pair": Column(pair, np.arange(len(samples) * width), coded=True)})
-    counts = passes.counts(pairs, "pair").reshape(len(samples), width)
+    counts = passes.crossed(rows, "sample", "label")  # unlabelled cells come first
     has_labels = counts[:, 1:].any(axis=1)
     shares.loc[has_labels] = counts[has_labels, 1:] / counts[has_labels].sum(axis=1, keepdims=True)
     return shares
