@@ -137,6 +137,34 @@ def _metadata(obs: Any, sample_code: Any, n_samples: int, but: tuple[Any, ...]) 
     """Columns of AnnData's `obs` with one value a sample: name -> values, (n_samples,)."""
     if not isinstance(obs, pd.DataFrame) or not isinstance(sample_code, np.ndarray):
         return {}
+    found = values_by_sample(obs, sample_code, n_samples, but)
+    return {name: typed(values) for name, values in found.items()}
+
+
+def values_by_sample(
+    obs: pd.DataFrame, sample_code: np.ndarray, n_samples: int, but: tuple[Any, ...] = ()
+) -> dict[str, tuple[Any, ...]]:
+    """Columns of a table of cells that have one value in each sample.
+
+    Parameters
+    ----------
+    obs : pandas.DataFrame, n_cells rows
+    sample_code : numpy.ndarray of int, shape (n_cells,)
+    n_samples : int
+    but : tuple
+        Names of columns to leave out, as are those called like a part of the layout.
+
+    Returns
+    -------
+    dict
+        Name to n_samples values, plain text, numbers or bools, None where a sample has none.
+
+    Examples
+    --------
+    >>> obs = pd.DataFrame({"arm": ["x", "x", "y"], "depth": [1, 2, 2], "label": ["T", "T", "T"]})
+    >>> values_by_sample(obs, np.array([0, 0, 1]), 2)
+    {'arm': ('x', 'y')}
+    """
     taken = {*LONG_NAMES, CELL, *(name for name in but if isinstance(name, str))}
     present, first = np.unique(sample_code, return_index=True)
     row_of = np.zeros(n_samples, np.intp)
@@ -147,9 +175,9 @@ def _metadata(obs: Any, sample_code: Any, n_samples: int, but: tuple[Any, ...]) 
             continue
         if _one_value_a_sample(column, sample_code, row_of):
             known = dict(zip(present.tolist(), map(_scalar, column.iloc[first]), strict=True))
-            values = [known.get(code) for code in range(n_samples)]
+            values = tuple(known.get(code) for code in range(n_samples))
             if _one_kind(values):
-                found[name] = typed(tuple(values))
+                found[name] = values
     return found
 
 
@@ -168,7 +196,7 @@ def _scalar(value: Any) -> Any:
     return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
 
 
-def _one_kind(values: list[Any]) -> bool:
+def _one_kind(values: tuple[Any, ...]) -> bool:
     """Whether values are text, numbers or bools, with one of these among them, and not mixed."""
     kinds = {type(value) for value in values if value is not None}
     return bool(kinds) and (kinds <= {int, float} or kinds in ({str}, {bool}))

@@ -364,7 +364,7 @@ def plain(values: np.ndarray, what: str) -> tuple[Any, ...]:
         raise DataError(f"{what} is {values.dtype}: convert it to text")
     items = tuple(None if pd.api.types.is_scalar(v) and pd.isna(v) else v for v in values.tolist())
     for item in items:
-        if isinstance(item, str) and not _is_unicode(item):
+        if isinstance(item, str) and not is_unicode(item):
             raise DataError(f"{what} holds {item!r}, which is no valid Unicode: rename it")
         if not isinstance(item, str | bool | int | float | None):
             raise DataError(
@@ -383,7 +383,8 @@ def typed(values: tuple[Any, ...]) -> np.ndarray:
     return np.array(values) if len(kinds) == 1 else np.array(values, dtype=object)
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8; names of files may not be."""
     try:
         text.encode()
     except UnicodeEncodeError:

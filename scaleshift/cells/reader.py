@@ -41,7 +41,10 @@ class CompleteStore(WrapperStore[Store]):
 def store_at(location: str, *, read_only: bool) -> Store:
     """Zarr store of a local path, or of a URL by fsspec."""
     if "://" in location:
-        return FsspecStore.from_url(location, read_only=read_only)
+        try:
+            return FsspecStore.from_url(location, read_only=read_only)
+        except (ImportError, ValueError) as error:
+            raise SchemaError(f"{location}: this URL cannot be opened ({error})") from error
     return LocalStore(location, read_only=read_only)
 
 

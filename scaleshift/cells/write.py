@@ -43,6 +43,7 @@ from scaleshift.cells.schema import (
 from scaleshift.errors import DataError
 
 CHUNK_CELLS = 131_072
+CHUNK_BYTES = 2**28  # a chunk is read and written as a whole, also where it is not full
 BATCH_BYTES = 2**27
 BATCH_CELLS = 2_000_000  # keeps the row numbers of one batch under 10 MB, over which Dask warns
 
@@ -61,7 +62,7 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
     path : str or path-like
         Folder or URL of the new store; nothing may be there.
     chunk_cells : int, default 131072
-        Cells in one chunk.
+        Cells in one chunk; fewer where it would have more than 256 MB.
 
     Raises
     ------
@@ -81,7 +82,6 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
     [4, 7]
     """
     check_cells(cells)
-    check_chunk_cells(chunk_cells)
     source = regroup(cells)
     planned = Manifest(
         path=locate(path),
@@ -90,7 +90,7 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
         counts=tuple(source.counts.tolist()),
         markers=tuple(cells[MARKER].values.tolist()),
         labels=plain(cells[LABEL].values, LABEL),
-        chunk=chunk_cells,
+        chunk=cells_of_chunk(chunk_cells, cells.sizes[MARKER]),
         metadata=_metadata(cells),
         transform=cells.attrs.get("transform"),
         compensation=cells.attrs.get("compensation"),
@@ -111,10 +111,11 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
         raise
 
 
-def check_chunk_cells(n: Any) -> None:
-    """Raise DataError where a chunk cannot have so many cells."""
-    if not isinstance(n, int | np.integer) or not 1 <= n <= 2**31:
-        raise DataError(f"chunk_cells is {n}, expected an integer from 1 to 2**31")
+def cells_of_chunk(wanted: Any, n_markers: int) -> int:
+    """Cells in a chunk: as many as wanted, fewer where it would have more than CHUNK_BYTES."""
+    if not isinstance(wanted, int | np.integer) or not 1 <= wanted <= 2**31:
+        raise DataError(f"chunk_cells is {wanted}, expected an integer from 1 to 2**31")
+    return min(int(wanted), max(1, CHUNK_BYTES // (4 * n_markers)))
 
 
 def append_cells(cells: xr.Dataset, path: str | os.PathLike[str]) -> None:

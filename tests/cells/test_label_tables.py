@@ -157,6 +157,23 @@ def test_a_table_that_r_wrote_is_read(path, tmp_path):
     assert labels_of(path) == EXPECTED
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1", "utf-16"])
+@pytest.mark.parametrize(
+    "head",
+    ["sep=;\nfile;event;label\n", "\nfile;event;label\n", '"file";"event";"label"\n', "file;event;label;;\n"],
+)
+def test_tables_of_any_make_label_the_same_events(path, tmp_path, head, encoding):
+    (tmp_path / "t.csv").write_bytes((head + "a1;2;Größe, T\na1;3;B\n").encode(encoding))
+    label_cells(path, tmp_path / "t.csv")
+    assert labels_of(path)[:4] == [None, None, "Größe, T", "B"]
+
+
+def test_row_names_under_no_name_shift_no_column(path, tmp_path):
+    (tmp_path / "t.csv").write_text('"event","file","label"\n"1",2,"a1","T"\n"2",3,"a1","B"\n')
+    label_cells(path, tmp_path / "t.csv")
+    assert labels_of(path)[:4] == [None, None, "T", "B"]
+
+
 def test_unlabelled_words_are_told(path):
     report = label_cells(path, TABLE, unlabelled=["T CELLS"])
     assert report["unlabelled_words"]["T cells"] == (LABELS == "T cells").sum()

@@ -1,7 +1,7 @@
 """Sheets of any make come in as text, or are refused by line and column."""
 
-import builtins
 import datetime
+import sys
 import zipfile
 
 import numpy as np
@@ -72,6 +72,14 @@ def test_the_index_has_the_lines_of_the_file(tmp_path):
     table = read_table(write(tmp_path, 'file,note\n\na.fcs,"two\nlines"\nb.fcs,x\n'))
     assert table.index.tolist() == [4, 5]
     assert table["note"].tolist() == ["two\nlines", "x"]
+
+
+def test_a_delimiter_in_a_name_or_a_text_parts_no_cells(tmp_path):
+    table = read_table(write(tmp_path, '"file, name";note\na.fcs;x, y, z\n'))
+    assert table.columns.tolist() == ["file, name", "note"]
+    assert table.to_numpy().tolist() == [["a.fcs", "x, y, z"]]
+    table = read_table(write(tmp_path, "file, its name;note, or none\na.fcs;x\n"))
+    assert table.columns.tolist() == ["file, its name", "note, or none"]
 
 
 def test_short_rows_are_filled_up(tmp_path):
@@ -156,15 +164,8 @@ def _with_stored_value(tmp_path, path, value):
 
 def test_excel_without_openpyxl_says_how_to_install(tmp_path, monkeypatch):
     path = workbook(tmp_path, [["file"], ["a.fcs"]])
-    imported = builtins.__import__
-
-    def without_openpyxl(name, *args, **kwargs):
-        if name == "openpyxl":
-            raise ImportError(name)
-        return imported(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_openpyxl)
-    with pytest.raises(DataError, match=r"needs openpyxl: pip install 'scaleshift\[excel\]'"):
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(DataError, match=r'unlike CSV, needs openpyxl, .*pip install "scaleshift\[excel\]"'):
         read_table(path)
 
 

@@ -9,11 +9,12 @@ from collections.abc import Iterable
 from scaleshift.blocks.labels import natural_key
 from scaleshift.cells.fcs.names import Duplicates
 from scaleshift.cells.files import annotated, fcs, parquet, tables
-from scaleshift.cells.files.described import Described
+from scaleshift.cells.files.described import Described, Wish, reading
 from scaleshift.cells.problem import Problem
 from scaleshift.errors import DataError
 
-FORMATS = (fcs, annotated, parquet, tables)  # in this order a folder is looked through
+FORMATS = (fcs, annotated, parquet, tables)  # the first that claims a path, or occurs in a folder, has it
+KINDS = "FCS, AnnData, parquet or CSV"
 
 
 def find(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tuple[list[str], list[Problem]]:
@@ -24,7 +25,8 @@ def find(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tu
     paths : path, or iterable of paths
         Files, folders, patterns such as "day1/*.fcs". Of a folder, not of those in it, the files of one
         format are taken: FCS (also by their first bytes, whatever they are called), else AnnData, else
-        parquet, else CSV; a sample sheet beside FCS files is then no data.
+        parquet, else CSV; a sample sheet beside FCS files is then no data. Studies of scaleshift are
+        passed over, unless they are named.
 
     Raises
     ------
@@ -35,12 +37,10 @@ def find(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tu
     found: list[str] = []
     problems: list[Problem] = []
     for path in [os.fspath(one) for one in given]:
-        if os.path.isdir(path) and not path.rstrip(os.sep).endswith(annotated.SUFFIXES):
-            taken, left = _of_folder(path)
+        if os.path.isdir(path) and _format_of(path) is None:
+            taken, remarks = _of_folder(path)
             found += taken
-            if left:
-                names = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
-                problems.append(Problem("note", path, f"{len(left)} other files are passed over: {names}"))
+            problems += remarks
         elif os.path.lexists(path):
             found.append(path)
         else:
@@ -56,6 +56,13 @@ def describe(
 ) -> list[Described]:
     """Describe one file of events: one entry, or one a data set.
 
+    Parameters
+    ----------
+    path : str
+        A file that no format claims is taken for FCS.
+    duplicates, data_sets, sample
+        As in `Wish`.
+
     Raises
     ------
     DataError
@@ -63,42 +70,34 @@ def describe(
     """
     if not os.path.exists(path):
         raise DataError(f"{path}: no such file")
-    try:
-        if path.rstrip(os.sep).lower().endswith(annotated.SUFFIXES):
-            return annotated.describe(path, sample)
-        if path.lower().endswith(parquet.SUFFIXES):
-            return parquet.describe(path, sample)
-        if path.lower().endswith(tables.SUFFIXES) and not _is_fcs(path):
-            return tables.describe(path, sample)
-        return fcs.describe(path, duplicates, data_sets)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+    number = _format_of(path)
+    with reading(path):
+        return FORMATS[number or 0].describe(path, Wish(duplicates, data_sets, sample))
 
 
-def _of_folder(folder: str) -> tuple[list[str], list[str]]:
-    """Files of the first format that occurs, in natural order; and the names of the others."""
+def _format_of(path: str) -> int | None:
+    """Number of the format that claims a path."""
+    return next((number for number, module in enumerate(FORMATS) if module.claims(path)), None)
+
+
+def _of_folder(folder: str) -> tuple[list[str], list[Problem]]:
+    """Files of the first format that occurs, in natural order; remarks on the others."""
     names = sorted((n for n in os.listdir(folder) if not n.startswith(".")), key=natural_key)
+    problems: list[Problem] = []
     by_format: dict[int, list[str]] = {}
     for name in names:
         path = os.path.join(folder, name)
-        suffixes = [i for i, module in enumerate(FORMATS) if name.lower().endswith(module.SUFFIXES)]
-        if os.path.isdir(path) and suffixes != [FORMATS.index(annotated)]:
-            continue
-        by_format.setdefault(0 if _is_fcs(path) else next(iter(suffixes), len(FORMATS)), []).append(name)
+        number = _format_of(path)
+        if annotated.is_study(path):
+            text = "is a study of scaleshift: passed over, since it is not named itself"
+            problems.append(Problem("note", path, text))
+        elif number is not None or not os.path.isdir(path):
+            by_format.setdefault(len(FORMATS) if number is None else number, []).append(name)
     first = min(by_format, default=len(FORMATS))
     if first == len(FORMATS):
-        raise DataError(
-            f"{folder}: holds no FCS, AnnData, parquet or CSV file; give the folders in it by name"
-        )
+        raise DataError(f"{folder}: holds no {KINDS} file; give the folders in it by name")
     left = [name for number, of_format in by_format.items() if number != first for name in of_format]
-    return [os.path.join(folder, name) for name in by_format[first]], left
-
-
-def _is_fcs(path: str) -> bool:
-    if not os.path.isfile(path):  # a pipe or a device is not touched
-        return False
-    try:
-        with open(path, "rb") as file:
-            return file.read(3) == fcs.MAGIC
-    except OSError:
-        return False
+    if left:
+        some = ", ".join(left[:5]) + (", ..." if len(left) > 5 else "")
+        problems.append(Problem("note", folder, f"{len(left)} other files are passed over: {some}"))
+    return [os.path.join(folder, name) for name in by_format[first]], problems

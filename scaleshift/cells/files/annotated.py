@@ -12,13 +12,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import zarr
+from scipy.sparse import csr_array
 
 from scaleshift.blocks.labels import factorize, suggestion
-from scaleshift.cells.files.described import Described, Group, groups_of
-from scaleshift.errors import DataError
+from scaleshift.blocks.treatment import TREATMENTS
+from scaleshift.cells.arrays import values_by_sample
+from scaleshift.cells.files.described import Described, Group, Wish, groups_of, one_line, reading, rows_read
+from scaleshift.cells.manifest import read_manifest, refuse_unfinished
+from scaleshift.cells.optional import optional
+from scaleshift.cells.problem import Problem
+from scaleshift.cells.reader import RECORD
+from scaleshift.errors import DataError, SchemaError
 
 SUFFIXES = (".h5ad", ".zarr")
 SAMPLE_COLUMNS = ("sample", "sample_id")  # of obs, where the user names none
+MAX_TIMES, MAX_BYTES = 20, 4e9  # what interleaved samples may cost: both are passed before they are refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,34 +41,46 @@ class AnnotatedReader:
         """Rows [first, stop)."""
         if stop <= first:
             return np.empty((0, self.n_columns), np.float32)
-        with opened(self.path) as root:
-            block = _matrix(root)[first:stop]
-        block = block.toarray() if hasattr(block, "toarray") else np.asarray(block)
+        with reading(self.path), opened(self.path) as root:
+            X = root["X"]
+            block = X[first:stop] if hasattr(X, "shape") else _sparse_rows(X, first, stop, self.n_columns)
+        if len(block) < stop - first:
+            raise DataError(f"{self.path}: ends at row {first + len(block)}: has the file changed?")
         return block if block.dtype in (np.float32, np.float64) else block.astype(np.float32)
 
 
-def describe(path: str, sample: str | None = None) -> list[Described]:
+def claims(path: str) -> bool:
+    """Whether a file or a folder is AnnData, by its name."""
+    return path.rstrip(os.sep).lower().endswith(SUFFIXES)
+
+
+def is_study(path: str) -> bool:
+    """Whether a folder is a study of scaleshift, finished or not."""
+    return os.path.isdir(os.path.join(path, *RECORD.split("/")))
+
+
+def describe(path: str, wish: Wish) -> list[Described]:
     """Describe an AnnData file; columns of obs that are constant within samples become their metadata.
 
-    Parameters
-    ----------
-    path : str
-        An .h5ad file, or the folder of a Zarr store, v2 or v3.
-    sample : str, optional
-        Column of obs that holds the sample of each cell. Default: "sample" or "sample_id" where there is
-        one, else the file is one sample.
+    It may be an .h5ad file or the folder of a Zarr store, v2 or v3; also a study of scaleshift, whose samples
+    are all finished. `wish.sample` is the column of obs that holds the sample of each cell; by default
+    "sample" or "sample_id" where there is one, else the file is one sample.
 
     Raises
     ------
     DataError
-        If it is no AnnData file, the column is missing, or X is neither dense nor sparse by rows.
+        If it is no AnnData file, the column is missing, X is neither dense nor sparse by rows, or the
+        samples are so interleaved that reading them one by one would take too long.
     """
+    problems = _study_remarks(path) if is_study(path) else ()
     with opened(path) as root:
         obs, var = _frame(root, "obs", path), _frame(root, "var", path)
-        shape = tuple(_matrix(root).shape)
+        shape, row_bytes = _shape(root["X"], path)
     if shape != (len(obs), len(var)):
         raise DataError(f"{path}: X has shape {shape}, obs and var tell {(len(obs), len(var))}")
-    column = sample or next((name for name in SAMPLE_COLUMNS if name in obs.columns), None)
+    column = wish.sample or next((name for name in SAMPLE_COLUMNS if name in obs.columns), None)
+    groups = _groups(path, obs, column) if column is not None else ()
+    _refuse_costly(groups, path, column, shape[0], row_bytes)
     names = [str(name) for name in var.index]
     return [
         Described(
@@ -71,7 +92,8 @@ def describe(path: str, sample: str | None = None) -> list[Described]:
             markers=("",) * len(names),
             reader=AnnotatedReader(path, shape[1]),
             fingerprint=_fingerprint(path, obs, names, column),
-            groups=_groups(path, obs, column) if column is not None else (),
+            problems=problems,
+            groups=groups,
         )
     ]
 
@@ -79,48 +101,56 @@ def describe(path: str, sample: str | None = None) -> list[Described]:
 @contextmanager
 def opened(path: str) -> Iterator[Any]:
     """The root of an AnnData file, closed afterwards."""
-    try:
-        import h5py
-    except ImportError:
-        raise DataError(f'{path}: reading AnnData needs anndata: pip install "scaleshift[anndata]"') from None
     if os.path.isdir(path):
-        import zarr
-
         try:
-            yield zarr.open_group(path, mode="r", use_consolidated=False)
+            root = zarr.open_group(path, mode="r", use_consolidated=False)
         except (FileNotFoundError, ValueError, zarr.errors.BaseZarrError) as error:
-            raise DataError(f"{path}: is no Zarr store that can be read ({error})") from error
+            raise DataError(f"{path}: is no Zarr store that can be read ({one_line(error)})") from error
+        yield root
         return
+    h5py = optional("h5py", "anndata", f"{path}: reading AnnData")
     try:
         file = h5py.File(path, "r")
     except OSError as error:
-        raise DataError(f"{path}: is no HDF5 file that can be read ({error})") from None
+        raise DataError(f"{path}: is no HDF5 file that can be read ({one_line(error)})") from None
     with file:
         yield file
 
 
-def _matrix(root: Any) -> Any:
-    """X, of which rows can be taken."""
-    from anndata.io import sparse_dataset
-
-    X = root["X"]
+def _shape(X: Any, path: str) -> tuple[tuple[int, ...], float]:
+    """Shape of X, of which rows can be taken, and the bytes of a row, as it is kept."""
     if hasattr(X, "shape"):
-        return X
+        if len(X.shape) != 2 or X.dtype.kind not in "fiub":
+            raise DataError(f"{path}: X is {X.dtype} of shape {X.shape}, expected a matrix of numbers")
+        return tuple(X.shape), X.shape[1] * X.dtype.itemsize
     kind = X.attrs.get("encoding-type", "")
     if kind != "csr_matrix":
-        raise DataError(f"X is stored as {kind or '?'}: store it dense, or sparse by rows (csr_matrix)")
-    return sparse_dataset(X)
+        raise DataError(
+            f"{path}: X is stored as {kind or '?'}: store it dense, or sparse by rows (csr_matrix)"
+        )
+    shape = tuple(int(n) for n in X.attrs["shape"])
+    if X["indptr"].shape != (shape[0] + 1,):
+        raise DataError(f"{path}: X has {shape[0]} rows, but {X['indptr'].shape[0]} entries in indptr")
+    stored = sum(X[name].shape[0] * X[name].dtype.itemsize for name in ("data", "indices"))
+    return shape, stored / max(shape[0], 1)
+
+
+def _sparse_rows(X: Any, first: int, stop: int, n_columns: int) -> np.ndarray:
+    """Rows of a matrix that is stored sparse by rows; reads their part of it."""
+    ends = np.asarray(X["indptr"][first : stop + 1]).astype(np.int64)
+    part = slice(int(ends[0]), int(ends[-1]))
+    rows = X["data"][part], X["indices"][part], ends - ends[0]
+    return csr_array(rows, shape=(len(ends) - 1, n_columns)).toarray()
 
 
 def _frame(root: Any, name: str, path: str) -> pd.DataFrame:
-    from anndata.io import read_elem
-
+    read_elem = optional("anndata.io", "anndata", f"{path}: reading AnnData").read_elem
     if name not in root or "X" not in root:
         raise DataError(f"{path}: has no {name if name not in root else 'X'}: it is no AnnData file")
     try:
         return read_elem(root[name])
     except Exception as error:  # whatever anndata makes of a damaged file
-        raise DataError(f"{path}: {name} cannot be read: {error}") from error
+        raise DataError(f"{path}: {name} cannot be read ({one_line(error)})") from error
 
 
 def _groups(path: str, obs: pd.DataFrame, column: str) -> tuple[Group, ...]:
@@ -130,25 +160,40 @@ def _groups(path: str, obs: pd.DataFrame, column: str) -> tuple[Group, ...]:
     if (codes < 0).any():
         raise DataError(f"{path}: {column} is missing for some cells: every cell needs a sample")
     groups = groups_of(codes, [str(name) for name in samples])
-    constant = _constant(obs.drop(columns=column), codes, len(samples))
+    constant = values_by_sample(obs, codes, len(samples), but=(column,))
     return tuple(
         replace(group, metadata={name: values[i] for name, values in constant.items()})
         for i, group in enumerate(groups)
     )
 
 
-def _constant(obs: pd.DataFrame, codes: np.ndarray, n_samples: int) -> dict[str, list[Any]]:
-    """Columns with one value in each sample, as plain values by sample."""
-    found = {}
-    for name in obs.columns:
-        values, categories = pd.factorize(obs[name])
-        low, high = np.full(n_samples, len(categories)), np.full(n_samples, -2)
-        np.minimum.at(low, codes, values)
-        np.maximum.at(high, codes, values)
-        if (low[high > -2] == high[high > -2]).all():
-            plain = [None if i < 0 else categories[i] for i in high.tolist()]
-            found[str(name)] = [v.item() if isinstance(v, np.generic) else v for v in plain]
-    return {k: v for k, v in found.items() if all(isinstance(x, str | bool | int | float | None) for x in v)}
+def _refuse_costly(
+    groups: tuple[Group, ...], path: str, column: str | None, n_rows: int, row_bytes: float
+) -> None:
+    """Raise DataError where reading sample after sample means to read the file very often."""
+    n_read = sum(rows_read(group.rows) for group in groups)
+    if n_read > MAX_TIMES * n_rows and n_read * row_bytes > MAX_BYTES:
+        reader = "read_zarr" if os.path.isdir(path) else "read_h5ad"
+        raise DataError(
+            f"{path}: the cells of its {len(groups)} samples are interleaved: reading one after the other "
+            f"would read {n_read * row_bytes / 1e9:.0f} GB, the file {n_read / n_rows:.0f} times; sort its "
+            f"cells by {column!r}, or, if it fits into memory, use "
+            f"write_cells(as_cells(anndata.{reader}(path), sample={column!r}), store)"
+        )
+
+
+def _study_remarks(path: str) -> tuple[Problem, ...]:
+    """What to know of a study that is taken as data; DataError where it is not finished."""
+    try:
+        manifest = read_manifest(path)
+        refuse_unfinished(manifest)
+    except SchemaError as error:
+        raise DataError(str(error)) from error
+    done = [name for name in TREATMENTS if getattr(manifest, name) not in (None, "none")]
+    if not done:
+        return ()
+    text = f"is a study whose intensities are treated already ({', '.join(done)})"
+    return (Problem("warning", path, text, "pass transform='none' and compensation='none'"),)
 
 
 def _fingerprint(path: str, obs: pd.DataFrame, names: list[str], column: str | None) -> str:

@@ -2,24 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
+from scaleshift.cells.fcs.names import Duplicates
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.treatment.compensation import Spillover
+from scaleshift.errors import DataError, ScaleshiftError
 
 Rows = slice | np.ndarray  # ascending rows of a file; a slice has a start and a stop
-SCATTERED_ROWS = 65_536  # read at once where the wanted rows do not stand together
+TOGETHER_ROWS = 131_072  # read at once: a row group of parquet is decoded from its beginning each time
+SCATTERED_ROWS = 65_536  # likewise, where the wanted rows do not stand together
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How the user wants files to be taken; each format obeys what concerns it.
+
+    Attributes
+    ----------
+    duplicates : "raise" or "rename"
+        Of channel names.
+    data_sets : "raise" or "split"
+        Whether a file may hold several; each is then one entry.
+    sample : str or None
+        Column that holds the sample of each row.
+    """
+
+    duplicates: Duplicates = "raise"
+    data_sets: str = "raise"
+    sample: str | None = None
 
 
 class Reader(Protocol):
     """Reads rows of one file; small and picklable, since it travels to the workers."""
 
     def read(self, first: int, stop: int) -> np.ndarray:
-        """Rows [first, stop), shape (n, n_channels), float32 or float64."""
+        """Rows [first, stop), shape (n, n_channels), float32 or float64.
+
+        Holds little more than these rows, so that a whole chunk can be asked for at once.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be read (any more); starts with its path.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +112,35 @@ class Described:
         return self.path.removesuffix(f"#{self.data_set + 1}") if self.data_set else self.path
 
 
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Whatever goes wrong inside is a DataError that starts with the path, whichever library says it."""
+    try:
+        yield
+    except ScaleshiftError as error:
+        if isinstance(error, DataError) and str(error).startswith(path):
+            raise
+        raise DataError(f"{path}: {error}") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({one_line(error.strerror or error)})") from error
+    except Exception as error:
+        raise DataError(f"{path}: cannot be read ({type(error).__name__}: {one_line(error)})") from error
+
+
+def one_line(error: object) -> str:
+    """What an error of another library says, on one line and not at length."""
+    return " ".join(str(error).split())[:500]
+
+
 def read_pieces(reader: Reader, rows: Rows, n_rows: int) -> Iterator[np.ndarray]:
     """The wanted rows in their order, at most `n_rows` at a time.
 
     Rows that do not stand together are picked out of what is read between the first and the last of them.
     """
     if isinstance(rows, slice):
-        for first in range(rows.start, rows.stop, n_rows):
-            yield reader.read(first, min(first + n_rows, rows.stop))
+        for first in range(rows.start, rows.stop, max(TOGETHER_ROWS, n_rows)):
+            block = reader.read(first, min(first + max(TOGETHER_ROWS, n_rows), rows.stop))
+            yield from (block[start : start + n_rows] for start in range(0, len(block), n_rows))
         return
     position = 0
     while position < len(rows):
@@ -112,3 +164,21 @@ def groups_of(codes: np.ndarray, names: list[str]) -> tuple[Group, ...]:
         first = int(rows[0]) if end > start else 0
         groups.append(Group(name, slice(first, first + end - start) if together else rows))
     return tuple(groups)
+
+
+def refuse_torn(groups: Sequence[Group], path: str, sample: str, way_out: str = "") -> None:
+    """Raise DataError where the rows of a sample do not stand together in a file that is read in order."""
+    torn = next((group.sample for group in groups if not isinstance(group.rows, slice)), None)
+    if torn is not None:
+        raise DataError(
+            f"{path}: the rows of {sample} {torn!r} do not stand together: sort the file by {sample}{way_out}"
+        )
+
+
+def rows_read(rows: Rows) -> int:
+    """How many rows `read_pieces` reads, about, to get the wanted ones."""
+    if isinstance(rows, slice) or not len(rows):
+        return rows.stop - rows.start if isinstance(rows, slice) else 0
+    starts = np.flatnonzero(np.diff(rows // SCATTERED_ROWS, prepend=-1))
+    ends = np.append(starts[1:], len(rows)) - 1
+    return int((rows[ends] - rows[starts] + 1).sum())

@@ -3,49 +3,43 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
-
-import numpy as np
+import re
+from dataclasses import replace
 
 from scaleshift.cells.fcs import FcsFile, list_data_sets
-from scaleshift.cells.fcs.names import Duplicates
-from scaleshift.cells.files.described import Described
+from scaleshift.cells.files.described import Described, Wish
 from scaleshift.cells.problem import Problem
 from scaleshift.errors import DataError
 
 SUFFIXES = (".fcs", ".lmd")
-MAGIC = b"FCS"
+MAGIC = re.compile(rb"FCS\d\.\d")
 
 
-@dataclass(frozen=True, eq=False)
-class FcsReader:
-    """Reader of the events of one data set; without its keywords, which may be long."""
+def claims(path: str) -> bool:
+    """Whether a file is FCS, by its name or, whatever it is called, by its first bytes."""
+    if os.path.isdir(path):
+        return False
+    if path.lower().endswith(SUFFIXES):
+        return True
+    if not os.path.isfile(path):  # a pipe or a device is not touched
+        return False
+    try:
+        with open(path, "rb") as file:
+            return MAGIC.match(file.read(6)) is not None
+    except OSError:
+        return False
 
-    file: FcsFile
 
-    def read(self, first: int, stop: int) -> np.ndarray:
-        """Events [first, stop)."""
-        return self.file.read(first, stop)
-
-
-def describe(path: str, duplicates: Duplicates = "raise", data_sets: str = "raise") -> list[Described]:
+def describe(path: str, wish: Wish) -> list[Described]:
     """Describe the data sets of an FCS file.
-
-    Parameters
-    ----------
-    path : str
-    duplicates : "raise" or "rename"
-        Of channel names.
-    data_sets : "raise" or "split"
-        Whether a file may hold several; each is then one entry.
 
     Raises
     ------
     DataError
         If the file cannot be read, or holds several data sets which are not to be split.
     """
-    found = list_data_sets(path, duplicates=duplicates)
-    if len(found) > 1 and data_sets == "raise":
+    found = list_data_sets(path, duplicates=wish.duplicates)
+    if len(found) > 1 and wish.data_sets == "raise":
         raise DataError(
             f"{path}: holds {len(found)} data sets of {', '.join(str(f.n_events) for f in found)} events; "
             "pass data_sets='split' (--data-sets split), which makes a sample of each"
@@ -55,6 +49,7 @@ def describe(path: str, duplicates: Duplicates = "raise", data_sets: str = "rais
 
 def _described(path: str, file: FcsFile) -> Described:
     name = path if file.data_set == 0 else f"{path}#{file.data_set + 1}"
+    spillover = file.spillover and replace(file.spillover, source=f"{path}, {file.spillover.source}")
     return Described(
         path=name,
         format=file.version,
@@ -62,9 +57,9 @@ def _described(path: str, file: FcsFile) -> Described:
         n_events=file.n_events,
         channels=tuple(file.channels),
         markers=tuple(file.markers),
-        reader=FcsReader(replace(file, keywords={})),
+        reader=replace(file, keywords={}, spillover=None, warnings=[]),  # small: it travels
         fingerprint=f"{os.path.getsize(path)}-{file.text_crc:08x}",
-        spillover=file.spillover,
+        spillover=spillover,
         problems=tuple(Problem("warning", name, text) for text in file.warnings),
         data_set=file.data_set,
     )

@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from scaleshift.cells.files.described import Described, Group, groups_of
+from scaleshift.cells.files.described import Described, Group, Wish, groups_of, one_line, reading, refuse_torn
+from scaleshift.cells.optional import optional
 from scaleshift.cells.problem import Problem
 from scaleshift.errors import DataError
 
 SUFFIXES = (".parquet", ".pq")
+BATCH_ROWS = 16_384  # decoded at once
 
 
 @dataclass(frozen=True, eq=False)
 class ParquetReader:
-    """Reader of the numbers of a parquet file, by whole row groups."""
+    """Reader of the numbers of a parquet file; decodes a row group as far as it is wanted, and once."""
 
     path: str
     columns: tuple[str, ...]
@@ -26,34 +28,47 @@ class ParquetReader:
 
     def read(self, first: int, stop: int) -> np.ndarray:
         """Rows [first, stop)."""
-        if stop <= first:
-            return np.empty((0, len(self.columns)), np.float32)
+        out = np.empty((max(stop - first, 0), len(self.columns)), np.float32)
+        if not len(out):
+            return out
         low = int(np.searchsorted(self.ends, first, side="right")) - 1
         high = int(np.searchsorted(self.ends, stop, side="left"))
-        with _open(self.path) as file:
-            table = file.read_row_groups(
-                list(range(low, high)), columns=list(self.columns), use_threads=False
+        at = int(self.ends[low])  # row at which the next batch starts
+        with reading(self.path), _open(self.path) as file:
+            batches = file.iter_batches(
+                BATCH_ROWS, row_groups=list(range(low, high)), columns=list(self.columns), use_threads=False
             )
-        start = int(self.ends[low])
-        piece = table.slice(first - start, stop - first)
-        values = [piece.column(name).to_numpy() for name in self.columns]  # nulls become NaN
-        return np.stack(values, axis=1).astype(np.float32, copy=False)
+            for batch in batches:
+                begin, end = max(first, at), min(stop, at + batch.num_rows)
+                if begin < end:
+                    self._fill(out[begin - first : end - first], batch.slice(begin - at, end - begin))
+                at += batch.num_rows
+                if at >= stop:
+                    return out
+        raise DataError(f"{self.path}: ends at row {at}, {stop} were there: has the file changed?")
+
+    def _fill(self, out: np.ndarray, batch: Any) -> None:
+        for i, name in enumerate(self.columns):
+            column = batch.column(name)
+            if str(column.type).startswith("decimal"):
+                column = column.cast("float64")
+            out[:, i] = column.to_numpy(zero_copy_only=False)  # nulls become NaN
 
 
-def describe(path: str, sample: str | None = None) -> list[Described]:
-    """Describe a parquet file.
+def claims(path: str) -> bool:
+    """Whether a file is parquet, by its name."""
+    return path.lower().endswith(SUFFIXES) and not os.path.isdir(path)
 
-    Parameters
-    ----------
-    path : str
-    sample : str, optional
-        Column that holds the sample of each row; the rows of a sample stand together.
+
+def describe(path: str, wish: Wish) -> list[Described]:
+    """Describe a parquet file; the rows of a sample stand together where `wish.sample` names their column.
 
     Raises
     ------
     DataError
         If it is no parquet file, or no column holds numbers.
     """
+    sample = wish.sample
     with _open(path) as file:
         schema, metadata = file.schema_arrow, file.metadata
         counts = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
@@ -85,20 +100,16 @@ def describe(path: str, sample: str | None = None) -> list[Described]:
 
 
 def _open(path: str) -> Any:
+    arrow = optional("pyarrow", "parquet", f"{path}: reading parquet")
+    parquet = optional("pyarrow.parquet", "parquet", f"{path}: reading parquet")
     try:
-        import pyarrow as pa
-        from pyarrow.parquet import ParquetFile
-    except ImportError:
-        raise DataError(f'{path}: reading parquet needs pyarrow: pip install "scaleshift[parquet]"') from None
-    try:
-        return ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path}: is no parquet file that can be read ({error})") from None
+        return parquet.ParquetFile(path)
+    except (arrow.ArrowException, OSError) as error:
+        raise DataError(f"{path}: is no parquet file that can be read ({one_line(error)})") from None
 
 
 def _is_number(dtype: Any) -> bool:
-    from pyarrow import types
-
+    types = optional("pyarrow.types", "parquet", "reading parquet")
     return bool(types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype))
 
 
@@ -109,11 +120,7 @@ def _groups(path: str, file: Any, sample: str) -> tuple[Group, ...]:
         part, found = pd.factorize(batch.column(0).to_pandas())
         if (part < 0).any():
             raise DataError(f"{path}: {sample} is missing in some rows: every row needs a sample")
-        codes.append(np.array([names.setdefault(name, len(names)) for name in found])[part])
+        codes.append(np.array([names.setdefault(name, len(names)) for name in found], np.int64)[part])
     groups = groups_of(np.concatenate(codes) if codes else np.empty(0, np.int64), [str(n) for n in names])
-    torn = next((group.sample for group in groups if not isinstance(group.rows, slice)), None)
-    if torn is not None:
-        raise DataError(
-            f"{path}: the rows of {sample} {torn!r} do not stand together: sort the file by {sample}"
-        )
+    refuse_torn(groups, path, sample)
     return groups

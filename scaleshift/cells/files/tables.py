@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 import zlib
@@ -11,38 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from scaleshift.cells.files.described import Described, Group, groups_of
+from scaleshift.cells.files.described import Described, Group, Wish, groups_of, one_line, reading, refuse_torn
 from scaleshift.cells.problem import Problem
+from scaleshift.cells.text_tables import HEAD, Layout, decoded, layout_of
 from scaleshift.errors import DataError
 
 SUFFIXES = (".csv", ".tsv", ".txt")
-STEP = 16_384  # rows between two places that are remembered
+STEP = 16_384  # rows between two places that are remembered, and parsed at once
 BLOCK = 2**24  # bytes read at once while rows are counted
+TAIL = 4096  # bytes in which blank lines at the end are looked for
 PEEK = 100  # rows that tell which columns are numbers
-
-
-@dataclass(frozen=True, eq=False)
-class Dialect:
-    """How a table is written."""
-
-    delimiter: str
-    decimal: str
-    encoding: str
-    names: tuple[str, ...]
-
-    def parse(self, raw: bytes, **options: object) -> pd.DataFrame:
-        """Rows of text as a data frame."""
-        return pd.read_csv(  # type: ignore[call-overload]
-            io.BytesIO(raw),
-            sep=self.delimiter,
-            decimal=self.decimal,
-            encoding=self.encoding,
-            names=list(self.names),
-            header=None,
-            index_col=False,
-            skip_blank_lines=False,
-            **options,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,87 +29,108 @@ class TableReader:
     """Reader of the numbers of a table."""
 
     path: str
-    dialect: Dialect
+    layout: Layout
     columns: tuple[int, ...]
     n_rows: int
     places: np.ndarray  # (n_steps + 1,): the byte at which rows 0, STEP, 2 STEP, ... start; the end
 
     def read(self, first: int, stop: int) -> np.ndarray:
         """Rows [first, stop)."""
-        parts = [self._step(i, first, stop) for i in range(first // STEP, -(-stop // STEP))]
-        return np.concatenate(parts) if parts else np.empty((0, len(self.columns)), np.float32)
+        out = np.empty((max(stop - first, 0), len(self.columns)), np.float32)
+        with reading(self.path):
+            for start in range(first // STEP * STEP, stop, STEP):
+                begin, end = max(first, start), min(stop, start + STEP)
+                step = self._parsed(self.text(start // STEP), start)
+                out[begin - first : end - first] = step[begin - start : end - start]
+        return out
 
-    def _step(self, i: int, first: int, stop: int) -> np.ndarray:
-        start = i * STEP
+    def text(self, step: int) -> bytes:
+        """The rows of a step; checked to have as many cells each as the header."""
+        first, stop = self.places[step : step + 2].tolist()
+        with open(self.path, "rb") as file:
+            file.seek(first)
+            raw = file.read(stop - first)
+        check_widths(raw, self.layout, step * STEP, self.path)
+        return raw
+
+    def _parsed(self, raw: bytes, start: int) -> np.ndarray:
+        """The numbers of a step, (n, n_columns)."""
+        unnamed = _unnamed(self.layout)
+        used = [*self.columns, *unnamed]
+        try:
+            frame = parse(raw, self.layout, usecols=used, dtype=np.float64)
+        except (ValueError, pd.errors.ParserError) as error:
+            raise self._bad_value(raw, start, error) from None
+        _refuse_unnamed(frame, self.layout, start, self.path)
         n = min(STEP, self.n_rows - start)
-        frame = self._parsed(_bytes(self.path, int(self.places[i]), int(self.places[i + 1])), start)
         if len(frame) != n:
             raise DataError(
                 f"{self.path}: rows {start}-{start + n - 1} are {len(frame)} rows now: has the file changed, "
                 "or does a quoted text hold a line break?"
             )
-        rows = slice(max(first - start, 0), min(stop - start, n))
-        return frame.iloc[rows].to_numpy(np.float32)
-
-    def _parsed(self, raw: bytes, start: int) -> pd.DataFrame:
-        used = [self.dialect.names[c] for c in self.columns]
-        try:
-            frame = self.dialect.parse(raw, usecols=used, dtype=np.float64)
-        except (ValueError, pd.errors.ParserError) as error:
-            raise self._bad_value(raw, start, error) from None
-        return frame[used]
+        return frame[list(self.columns)].to_numpy(np.float32)
 
     def _bad_value(self, raw: bytes, start: int, error: Exception) -> DataError:
         """The error with the line and column of the first value that is no number."""
+        first = self.layout.line + start
         try:
-            text = self.dialect.parse(raw, dtype=str)
+            text = parse(raw, self.layout, dtype=str)
         except (ValueError, pd.errors.ParserError):
-            return DataError(f"{self.path}: near line {start + 2}: {error}")
+            return DataError(f"{self.path}: near line {first}: {one_line(error)}")
+        _refuse_unnamed(text, self.layout, start, self.path)
         for c in self.columns:
-            values = text[self.dialect.names[c]].str.replace(self.dialect.decimal, ".", regex=False)
+            values = text[c].str.replace(self.layout.style.decimal, ".", regex=False)
             bad = np.flatnonzero(pd.to_numeric(values, errors="coerce").isna() & values.notna())
             if bad.size:
                 return DataError(
-                    f"{self.path}: line {start + bad[0] + 2}, column {self.dialect.names[c]!r}: "
-                    f"{values.iloc[bad[0]]!r} is no number"
+                    f"{self.path}: line {first + bad[0]}, column {self.layout.names[c]!r}: "
+                    f"{decoded(text[c].iloc[bad[0]])!r} is no number"
                 )
-        return DataError(f"{self.path}: near line {start + 2}: {error}")
+        return DataError(f"{self.path}: near line {first}: {one_line(error)}")
 
 
-def describe(path: str, sample: str | None = None) -> list[Described]:
+def claims(path: str) -> bool:
+    """Whether a file is a table, by its name."""
+    return path.lower().endswith(SUFFIXES) and not os.path.isdir(path)
+
+
+def describe(path: str, wish: Wish) -> list[Described]:
     """Describe a CSV or TSV file: a header line, then one row an event.
 
-    Parameters
-    ----------
-    path : str
-    sample : str, optional
-        Column that holds the sample of each row; the rows of a sample stand together.
+    The rows of a sample stand together where `wish.sample` names their column. Row names are left out.
 
     Raises
     ------
     DataError
-        If there is no header, a name stands twice, or no column holds numbers.
+        If there is no header, a name stands twice, no column holds numbers, or a row has fewer or more
+        cells than the header.
     """
-    if not os.path.getsize(path):
-        raise DataError(f"{path}: is empty: expected a header line, then one row an event")
-    header, start = _header(path)
-    dialect, numeric = _dialect(path, header, start)
-    places, n_rows, crc = _index(path, start)
-    if sample is not None and sample not in dialect.names:
-        raise DataError(f"{path}: has no column {sample!r}; it has {', '.join(dialect.names[:8])}")
-    columns = tuple(i for i, name in enumerate(dialect.names) if numeric[i] and name != sample)
+    with open(path, "rb") as file:
+        head = file.read(HEAD)
+    layout, sample = layout_of(head, path), wish.sample
+    _check(layout, path)
+    numeric = _numeric(layout, head, path)
+    names = layout.names
+    places, n_rows, crc = _index(path, layout)
+    if sample is not None and sample not in names:
+        raise DataError(f"{path}: has no column {sample!r}; it has {', '.join(filter(None, names[:8]))}")
+    columns = tuple(i for i, name in enumerate(names) if name and numeric[i] and name != sample)
     if not columns:
         raise DataError(f"{path}: no column holds numbers: is the delimiter one of , ; or tab?")
-    text = [name for i, name in enumerate(dialect.names) if not numeric[i] and name != sample]
+    text = [name for i, name in enumerate(names) if name and not numeric[i] and name != sample]
     problems = [Problem("note", path, f"columns of text are left out: {', '.join(text)}")] if text else []
-    reader = TableReader(path, dialect, columns, n_rows, places)
+    if not names[0]:
+        problems.append(
+            Problem("note", path, "the first column has no name: taken for row names and left out")
+        )
+    reader = TableReader(path, layout, columns, n_rows, places)
     return [
         Described(
             path=path,
             format="CSV",
             cytometer="",
             n_events=n_rows,
-            channels=tuple(dialect.names[i] for i in columns),
+            channels=tuple(names[i] for i in columns),
             markers=("",) * len(columns),
             reader=reader,
             fingerprint=f"{os.path.getsize(path)}-{crc:08x}",
@@ -140,45 +140,108 @@ def describe(path: str, sample: str | None = None) -> list[Described]:
     ]
 
 
-def _header(path: str) -> tuple[bytes, int]:
-    with open(path, "rb") as file:
-        line = file.readline(2**20)
-        return line, file.tell()
+def parse(raw: bytes, layout: Layout, **options: object) -> pd.DataFrame:
+    """Rows of text as a data frame, columns by number; words are not decoded (see `decoded`)."""
+    return pd.read_csv(  # type: ignore[call-overload]
+        io.BytesIO(raw),
+        sep=layout.style.delimiter,
+        decimal=layout.style.decimal,
+        encoding="latin-1",  # which takes all bytes: a letter of another encoding spoils no number
+        names=range(len(layout.names)),
+        header=None,
+        index_col=False,
+        skip_blank_lines=False,
+        **options,
+    )
 
 
-def _dialect(path: str, header: bytes, start: int) -> tuple[Dialect, list[bool]]:
-    """How the table is written, and which of its columns are numbers, by its first rows."""
-    with open(path, "rb") as file:
-        file.seek(start)
-        rows = b"".join(file.readline(2**20) for _ in range(PEEK))
-    encoding = "utf-8-sig" if _decodes(header + rows) else "latin-1"
-    line = header.decode(encoding).rstrip("\r\n")
-    delimiter = max(",;\t", key=line.count)
-    names = tuple(name.strip().strip('"') for name in line.split(delimiter))
+def check_widths(raw: bytes, layout: Layout, start: int, path: str) -> None:
+    """Raise DataError for the first row that has not one cell a column; `start` is the number of row 0."""
+    data = np.frombuffer(raw, np.uint8)
+    cuts, ends = data == ord(layout.style.delimiter), data == ord(layout.end)
+    if b'"' in raw:
+        cuts &= np.cumsum(data == ord('"')) % 2 == 0  # not those inside of quotes
+    stops = np.flatnonzero(ends)
+    if not raw.endswith(layout.end):  # the last line may lack its end
+        stops = np.append(stops, len(data))
+    widths = np.diff(np.searchsorted(np.flatnonzero(cuts), stops), prepend=0) + 1
+    if (widths == len(layout.names)).all():
+        return
+    if b'"' in raw:  # quotes may stand inside of a word too: counted anew, by the rules that are parsed by
+        rows = csv.reader(io.StringIO(raw.decode("latin-1"), newline=""), delimiter=layout.style.delimiter)
+        widths = np.array([max(len(row), 1) for row in rows])
+    wrong = np.flatnonzero(widths != len(layout.names))
+    if wrong.size:
+        found, names = widths[wrong[0]], len(layout.names)
+        raise DataError(
+            f"{path}: line {layout.line + start + wrong[0]} has {found} cell{'s' * bool(found > 1)}, "
+            f"expected {names}, one a name: mend it, or put text with a {_called(layout)} into quotes"
+        )
+
+
+def _called(layout: Layout) -> str:
+    return {",": "comma", ";": "semicolon", "\t": "tab"}[layout.style.delimiter]
+
+
+def _unnamed(layout: Layout) -> list[int]:
+    """Columns without a name that nothing may stand in: all but row names."""
+    return [i for i, name in enumerate(layout.names) if i and not name]
+
+
+def _refuse_unnamed(frame: pd.DataFrame, layout: Layout, start: int, path: str) -> None:
+    for i in _unnamed(layout):
+        full = np.flatnonzero(frame[i].notna())
+        if full.size:
+            line = layout.line + start + full[0]
+            raise DataError(f"{path}: line {line}: column {i + 1} has no name, but values: name it")
+
+
+def _check(layout: Layout, path: str) -> None:
+    """Refuse what is no header."""
+    names = [name for name in layout.names if name]
+    if layout.encoding.startswith("utf-16"):
+        raise DataError(f"{path}: is written in UTF-16: save it as CSV in UTF-8")
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
-        raise DataError(f"{path}: line 1: column {repeated!r} stands twice: rename one of them")
-    if all(_is_number(name) for name in names if name):
-        raise DataError(f"{path}: line 1 is numbers: expected a header line with the names of the markers")
-    decimal = "," if delimiter == ";" and b"," in rows and b"." not in rows else "."
-    dialect = Dialect(delimiter, decimal, encoding.removesuffix("-sig"), names)
-    try:
-        frame = dialect.parse(rows) if rows else pd.DataFrame(columns=list(names), dtype=np.float64)
-    except (ValueError, pd.errors.ParserError) as error:
-        raise DataError(f"{path}: {error}: is every row as long as the header?") from None
-    return dialect, [frame[name].dtype.kind in "iuf" for name in names]
+        raise DataError(
+            f"{path}: line {layout.line - 1}: column {repeated!r} stands twice: rename one of them"
+        )
+    if all(_is_number(name) for name in names):
+        raise DataError(
+            f"{path}: line {layout.line - 1} is numbers: expected a header line with the names of the markers"
+        )
 
 
-def _index(path: str, start: int) -> tuple[np.ndarray, int, int]:
+def _numeric(layout: Layout, head: bytes, path: str) -> list[bool]:
+    """Which columns are numbers, by the first rows."""
+    rows, whole = head[layout.start :], len(head) < HEAD
+    ends = np.flatnonzero(np.frombuffer(rows, np.uint8) == ord(layout.end))[:PEEK]
+    if len(ends) == PEEK or not whole:
+        rows = rows[: ends[-1] + 1 if len(ends) else 0]
+    rows = rows.rstrip(b" \r\n")
+    if not rows:
+        if not whole:
+            raise DataError(
+                f"{path}: line {layout.line} does not end within {HEAD} bytes: is it a table of events?"
+            )
+        return [True] * len(layout.names)
+    check_widths(rows, layout, 0, path)
+    frame = parse(rows, layout)
+    _refuse_unnamed(frame, layout, 0, path)
+    return [frame[i].dtype.kind in "iuf" for i in range(len(layout.names))]
+
+
+def _index(path: str, layout: Layout) -> tuple[np.ndarray, int, int]:
     """Places of every STEP-th row, the number of rows, and a checksum of the file's first block."""
-    places, n_rows, place, last, crc = [start], 0, start, b"\n", 0
+    start = place = layout.start
+    places, n_rows, last, crc = [start], 0, layout.end, 0
     for block in _blocks(path, start):
         crc = crc or zlib.crc32(block)
-        ends = np.flatnonzero(np.frombuffer(block, np.uint8) == 10)  # line feeds
+        ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord(layout.end))
         wanted = np.arange(STEP - n_rows % STEP - 1, len(ends), STEP)
         places += (place + ends[wanted] + 1).tolist()
         n_rows, place, last = n_rows + len(ends), place + len(block), block[-1:]
-    n_rows += last != b"\n"  # the last line may lack its end
+    n_rows += last != layout.end  # the last line may lack its end
     if places[-1] != place or len(places) == 1:
         places.append(place)
     return np.array(places), n_rows, crc
@@ -187,50 +250,34 @@ def _index(path: str, start: int) -> tuple[np.ndarray, int, int]:
 def _blocks(path: str, start: int) -> Iterator[bytes]:
     """The file from `start` on, without blank lines at its end."""
     with open(path, "rb") as file:
-        end = file.seek(0, os.SEEK_END)
-        last = max(start, end - PEEK)
-        file.seek(last)
-        end = last + len(file.read().rstrip())
+        size = file.seek(0, os.SEEK_END)
+        tail = max(start, size - TAIL)
+        file.seek(tail)
+        end = tail + len(file.read().rstrip(b" \r\n"))
         file.seek(start)
         while start < end and (block := file.read(min(BLOCK, end - start))):
             start += len(block)
             yield block
 
 
-def _bytes(path: str, first: int, stop: int) -> bytes:
-    with open(path, "rb") as file:
-        file.seek(first)
-        return file.read(stop - first)
-
-
 def _groups(reader: TableReader, sample: str) -> tuple[Group, ...]:
     """Rows of each sample, by one reading of that column."""
     names: dict[str, int] = {}
     codes = []
+    c = reader.layout.names.index(sample)
     for i in range(len(reader.places) - 1):
-        raw = _bytes(reader.path, int(reader.places[i]), int(reader.places[i + 1]))
-        column = reader.dialect.parse(raw, usecols=[sample], dtype=str)[sample]
+        column = parse(reader.text(i), reader.layout, usecols=[c], dtype=str)[c]
         if column.isna().any():
-            line = i * STEP + int(np.flatnonzero(column.isna())[0]) + 2
+            line = reader.layout.line + i * STEP + int(np.flatnonzero(column.isna())[0])
             raise DataError(f"{reader.path}: line {line}: {sample} is missing: every row needs a sample")
         part, found = pd.factorize(column)
-        codes.append(np.array([names.setdefault(name, len(names)) for name in found])[part])
-    groups = groups_of(np.concatenate(codes) if codes else np.empty(0, np.int64), list(names))
-    torn = next((group.sample for group in groups if not isinstance(group.rows, slice)), None)
-    if torn is not None:
-        raise DataError(
-            f"{reader.path}: the rows of {sample} {torn!r} do not stand together: sort the file by {sample}, "
-            "or, if it fits into memory, use write_cells(as_cells(table, sample=...), store)"
-        )
+        codes.append(np.array([names.setdefault(name, len(names)) for name in found], np.int64)[part])
+    groups = groups_of(
+        np.concatenate(codes) if codes else np.empty(0, np.int64), [decoded(name) for name in names]
+    )
+    way_out = ", or, if it fits into memory, use write_cells(as_cells(table, sample=...), store)"
+    refuse_torn(groups, reader.path, sample, way_out)
     return groups
-
-
-def _decodes(raw: bytes) -> bool:
-    try:
-        raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        return error.end >= len(raw) and error.reason == "unexpected end of data"
-    return True
 
 
 def _is_number(text: str) -> bool:

@@ -32,6 +32,16 @@ SPILLOVERS, REPORT = "spillover", "import"  # in uns: the matrices by their keys
 
 def assemble(plan: StudyPlan, location: str, *, labels: Any, chunk_cells: int, resume: bool) -> IngestReport:
     """Write a planned study, or what is missing of it, then its labels; see `ingest`."""
+    try:
+        return _assemble(plan, location, labels=labels, chunk_cells=chunk_cells, resume=resume)
+    except OSError as error:
+        raise DataError(
+            f"{location}: cannot be written ({error.strerror or error}); once that is mended, go on with "
+            "resume=True (--resume)"
+        ) from error
+
+
+def _assemble(plan: StudyPlan, location: str, *, labels: Any, chunk_cells: int, resume: bool) -> IngestReport:
     planned = _manifest(plan, location, chunk_cells)
     group, done = _resumed(planned) if resume else (None, None)
     if group is None or done is None:
@@ -169,7 +179,12 @@ def _opened(location: str) -> zarr.Group:
 def _resumed(planned: Manifest) -> tuple[zarr.Group | None, Manifest | None]:
     """The store of a killed import and what is committed in it; None where it had not begun."""
     location = planned.path
-    if "://" not in location and not os.path.exists(location):
+    if "://" in location:
+        try:
+            zarr.open_group(store_at(location, read_only=True), mode="r", zarr_format=3)
+        except FileNotFoundError:
+            return None, None
+    elif not os.path.exists(location):
         return None, None
     _, done = open_study(location)
     n = len(done.samples)

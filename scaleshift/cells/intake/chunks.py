@@ -56,11 +56,8 @@ class Piece:
     def values(self) -> Iterator[np.ndarray]:
         """Rows (n, n_markers) of the study, a few at a time; whatever goes wrong has the file's name."""
         try:
-            for events in read_pieces(self.reader, self.rows, PIECE_ROWS):
-                rows = self.treatment.apply(events)
-                if self.location is not None and self.scale is not None:
-                    rows = scaling.scale_rows(rows, self.location, self.scale)
-                yield rows
+            with np.errstate(all="ignore"):  # what is not finite is counted
+                yield from self._values()
         except ScaleshiftError as error:
             if self.treatment.place in str(error):
                 raise
@@ -68,6 +65,13 @@ class Piece:
         except Exception as error:  # a file that changed or vanished, in whatever way its library says so
             place = self.treatment.place
             raise DataError(f"{place}: cannot be read ({type(error).__name__}: {error})") from error
+
+    def _values(self) -> Iterator[np.ndarray]:
+        for events in read_pieces(self.reader, self.rows, PIECE_ROWS):
+            rows = self.treatment.apply(events)
+            if self.location is not None and self.scale is not None:
+                rows = scaling.scale_rows(rows, self.location, self.scale)
+            yield rows
 
 
 class Written(NamedTuple):

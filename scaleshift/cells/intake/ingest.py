@@ -9,9 +9,9 @@ from typing import Any
 from scaleshift.cells.intake.assembly import assemble
 from scaleshift.cells.intake.plan import Options, plan_study, refuse_errors
 from scaleshift.cells.intake.report import IngestReport
-from scaleshift.cells.manifest import locate
+from scaleshift.cells.manifest import is_unicode, locate
 from scaleshift.cells.treatment.location_scale import Method
-from scaleshift.cells.write import CHUNK_CELLS, check_chunk_cells
+from scaleshift.cells.write import CHUNK_CELLS, cells_of_chunk
 from scaleshift.errors import DataError
 
 
@@ -70,7 +70,7 @@ def ingest(
     sample : str, optional
         Column that holds the sample of each row, of tables and AnnData files.
     chunk_cells : int, default 131072
-        Cells in one chunk.
+        Cells in one chunk; fewer where it would have more than 256 MB.
     resume : bool, default False
         Go on with a killed import of the same files.
 
@@ -100,12 +100,14 @@ def ingest(
         meta, panel, markers, transform, compensation, scaling, errors, duplicates, data_sets, sample
     )
     _check(options)
-    check_chunk_cells(chunk_cells)
     location = locate(store)
+    if not is_unicode(location):
+        raise DataError(f"{location!r} is no valid UTF-8: choose another path")
     refuse_taken(location, resume)
     plan = plan_study(paths, options)
     refuse_errors(plan, errors)
-    return assemble(plan, location, labels=labels, chunk_cells=chunk_cells, resume=resume)
+    chunk = cells_of_chunk(chunk_cells, len(plan.columns.markers))
+    return assemble(plan, location, labels=labels, chunk_cells=chunk, resume=resume)
 
 
 def refuse_taken(location: str, resume: bool) -> None:

@@ -17,6 +17,7 @@ from scaleshift.blocks.labels import natural_key
 from scaleshift.cells import files
 from scaleshift.cells.files.described import Described, Group, Rows
 from scaleshift.cells.intake.compensating import Matrix, choose_compensation
+from scaleshift.cells.manifest import is_unicode
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.sheets import panel
 from scaleshift.cells.sheets import samples as sheets
@@ -203,6 +204,8 @@ def _describe_batch(paths: Sequence[str], *arguments: Any) -> list[list[Describe
 
 
 def _describe_one(path: str, *arguments: Any) -> list[Described] | Problem:
+    if not is_unicode(path):
+        return Problem("error", ascii(path), "has a name that is no valid UTF-8", "rename it")
     try:
         return files.describe(path, *arguments)
     except ScaleshiftError as error:

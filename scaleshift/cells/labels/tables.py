@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import gzip
-import importlib
 import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import IO, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +20,8 @@ import zarr
 
 from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.labels.addresses import FILE, SAMPLE
+from scaleshift.cells.optional import optional
+from scaleshift.cells.text_tables import HEAD, decoded, layout_of
 from scaleshift.errors import DataError
 
 ROWS = 1_000_000  # in one piece
@@ -31,7 +31,6 @@ NAMES = {
     "event": ("event", "event_number"),
 }
 MISSING = ["", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "None", "null", "NULL"]
-BOM = b"\xef\xbb\xbf"
 
 
 class Words(NamedTuple):
@@ -149,19 +148,6 @@ def _opened(
     return _text(stack, name, label, kind)
 
 
-def optional(module: str, extra: str, what: str) -> ModuleType:
-    """Import a package that an extra brings; DataError that says how to get it where it is missing."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # its own affair
-            return importlib.import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise DataError(
-            f'{what} needs {package}, which cannot be imported ({error}): pip install "scaleshift[{extra}]"'
-        ) from error
-
-
 def _told(pieces: Iterator[Piece], name: str) -> Iterator[Piece]:
     """The pieces; what goes wrong inside a reader names the table."""
     while True:
@@ -185,30 +171,35 @@ def _text(
     stack: contextlib.ExitStack, name: str, label: str | None, kind: str
 ) -> tuple[Columns, Iterator[Piece]]:
     """CSV and the like. Bytes are read as latin-1, which takes all of them, and words decoded later."""
-    with _open_bytes(name) as file:
-        header = file.readline()
-    separator = max(b",;\t", key=header.count)
-    options: dict[str, Any] = {"sep": chr(separator), "encoding": "latin-1", "skipinitialspace": True}
-    with _open_bytes(name) as file:
-        raw = pd.read_csv(file, nrows=0, dtype=str, **options).columns.tolist()
-    stored = {_decoded(column): column for column in raw}
-    columns = choose_columns(list(stored), name, label, kind)
+    file = stack.enter_context(_open_bytes(name))
+    head = file.read(HEAD)
+    if not head.strip():
+        raise ValueError("it is empty")
+    layout = layout_of(head, name)
+    stored = {column: i for i, column in reversed(list(enumerate(layout.names))) if column}
+    columns = choose_columns(list(reversed(stored)), name, label, kind)
     if not columns.names:
         raise DataError(f"{name} has none of the columns file, sample, event and label in its first line")
     words = [stored[column] for column in (columns.place, columns.label) if column is not None]
+    na_values: dict[Any, list[str]] = {stored[n]: MISSING for n in (columns.label, columns.event) if n}
+    file.seek(layout.start)
     reader = pd.read_csv(
-        stack.enter_context(_open_bytes(name)),
+        file,
+        sep=layout.style.delimiter,
+        encoding=layout.encoding if layout.encoding.startswith("utf-16") else "latin-1",
+        skipinitialspace=True,
+        header=None,
+        names=range(len(layout.names)),
         usecols=[stored[column] for column in columns.names],
         dtype=dict.fromkeys(words, "category"),
         keep_default_na=False,
-        na_values={stored[column]: MISSING for column in (columns.label, columns.event) if column},
+        na_values=na_values,
         chunksize=ROWS,
-        **options,
     )
     return columns, _pieces_of_text(stack.enter_context(reader), columns, stored)
 
 
-def _pieces_of_text(reader: Any, columns: Columns, stored: dict[str, str]) -> Iterator[Piece]:
+def _pieces_of_text(reader: Any, columns: Columns, stored: dict[str, int]) -> Iterator[Piece]:
     first = 0
     for frame in reader:
         cut = {column: frame[stored[column]] for column in columns.names}
@@ -222,25 +213,12 @@ def _pieces_of_text(reader: Any, columns: Columns, stored: dict[str, str]) -> It
 
 
 def _open_bytes(name: str) -> IO[bytes]:
-    """The file, unpacked, behind its byte order mark."""
-    file: Any = gzip.open(name, "rb") if name.lower().endswith(".gz") else open(name, "rb")  # noqa: SIM115
-    try:
-        if file.read(len(BOM)) != BOM:
-            file.seek(0)
-    except BaseException:
-        file.close()
-        raise
-    return file
+    """The file, unpacked."""
+    return gzip.open(name, "rb") if name.lower().endswith(".gz") else open(name, "rb")  # type: ignore[return-value]
 
 
 def _decoded(word: Any) -> Any:
-    """A word that was read as latin-1, as UTF-8 where it is UTF-8."""
-    if not isinstance(word, str):
-        return word
-    try:
-        return word.encode("latin-1").decode().strip()
-    except UnicodeDecodeError:
-        return word.strip()
+    return decoded(word).strip() if isinstance(word, str) else word
 
 
 def _parquet(

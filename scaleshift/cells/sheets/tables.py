@@ -14,10 +14,11 @@ from typing import Any
 
 import pandas as pd
 
+from scaleshift.cells.optional import optional
+from scaleshift.cells.text_tables import decode, style_of, without_told
 from scaleshift.errors import DataError
 
 TABLE = "table"  # what a DataFrame is called in errors
-DELIMITERS = ("\t", ";", ",")
 MISSING = frozenset(("", "na", "n/a", "nan", "<na>", "null", "#n/a"))
 BROKEN = frozenset(("#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!"))  # Excel's error values
 MAX_UNPACKED = 2**29  # bytes of an XLSX file once unpacked; a real sheet has a few megabytes
@@ -69,10 +70,11 @@ def read_table(source: str | os.PathLike[str] | pd.DataFrame) -> pd.DataFrame:
         if content.startswith(b"PK\x03\x04"):
             rows = _excel_rows(content, place)
         else:
-            text = _decode(content, place)
-            delimiter, text = _delimiter(text)
-            decimal = "," if delimiter == ";" else "."
-            rows = _text_rows(text, delimiter, place)
+            text = decode(content, place)
+            style = style_of(text)
+            # More lenient than for events, since each column is then judged by itself.
+            decimal = "," if style.delimiter == ";" else style.decimal
+            rows = _text_rows(without_told(text), style.delimiter, place)
     table = _table([row for row in rows if any(row[1])], place)
     table.attrs["decimal"] = decimal
     return table
@@ -147,29 +149,6 @@ def _content(path: str) -> bytes:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def _decode(content: bytes, place: str) -> str:
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):  # Excel's "Unicode text"
-        encodings = ["utf-16"]
-    else:
-        encodings = ["utf-8-sig", "cp1252", "latin-1"]
-    for encoding in encodings:
-        try:
-            return content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    raise DataError(f"{place}: is no valid text: save it as CSV in UTF-8")
-
-
-def _delimiter(text: str) -> tuple[str, str]:
-    """The delimiter, and the text without the line in which Excel is told of it."""
-    told = re.match(r"sep=([,;\t])\r?\n", text)
-    if told:
-        return told[1], "\n" + text[told.end() :]  # a blank line keeps the line numbers right
-    header = next((line for line in text.splitlines() if line.strip(" ,;\t")), "")
-    bare = re.sub(r'"[^"]*"', "", header)
-    return max(DELIMITERS, key=lambda d: (bare.count(d), d == ",")), text
-
-
 def _text_rows(text: str, delimiter: str, place: str) -> list[Row]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
@@ -179,12 +158,7 @@ def _text_rows(text: str, delimiter: str, place: str) -> list[Row]:
 
 
 def _excel_rows(content: bytes, place: str) -> list[Row]:
-    try:
-        import openpyxl
-    except ImportError:
-        raise DataError(
-            f"{place}: reading XLSX needs openpyxl: pip install 'scaleshift[excel]', or save the sheet as CSV"
-        ) from None
+    openpyxl = optional("openpyxl", "excel", f"{place}: reading XLSX, unlike CSV,")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())

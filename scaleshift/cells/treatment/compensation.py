@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from scaleshift.blocks.labels import suggestion
+from scaleshift.cells.text_tables import decode, style_of, without_told
 from scaleshift.errors import DataError, SchemaError
 
 COMPENSATED = re.compile(r"(?:FJ)?Comp-", re.IGNORECASE)  # before the names of compensated channels
@@ -139,8 +140,9 @@ def read_spillover(path: str | os.PathLike[str]) -> Spillover:
     Parameters
     ----------
     path : str or path-like
-        CSV, or separated by tabs or semicolons. The header may start with ``#``; a first column of names is
-        allowed, and puts the rows in the order of the header where they have the same names.
+        CSV, or separated by tabs or semicolons, then also with decimal commas. The header may start with
+        ``#``; a first column of names is allowed, and puts the rows in the order of the header where they
+        have the same names.
 
     Raises
     ------
@@ -184,19 +186,19 @@ def _table(source: str) -> list[list[str]]:
             content = file.read()
     except OSError as error:
         raise DataError(f"{source}: the spillover matrix cannot be read: {error.strerror}") from error
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = content.decode("latin-1")
+    text = without_told(decode(content, source))
     lines = [line for line in text.splitlines() if line.strip(" \t,;")]
     if not lines or "\0" in text:
         raise DataError(f"{source}: no spillover matrix, expected a header of channel names and their rows")
-    separator = max("\t;,", key=lines[0].count)
+    style = style_of(decode(content, source))
     try:
-        table = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=separator))
+        table = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=style.delimiter))
     except csv.Error as error:
         raise DataError(f"{source}: the spillover matrix is no table: {error}") from error
-    return [[cell.strip() for cell in row] for row in table]
+    header, *rows = [[cell.strip() for cell in row] for row in table]
+    if style.decimal == ",":
+        rows = [[cell.replace(",", ".") for cell in row] for row in rows]
+    return [header, *rows]
 
 
 def _is_number(text: str) -> bool:
