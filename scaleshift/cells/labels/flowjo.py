@@ -17,7 +17,7 @@ from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.labels.addresses import FILE, Addresses, Place
 from scaleshift.cells.labels.codes import chosen
 from scaleshift.cells.labels.hierarchy import Hierarchy
-from scaleshift.cells.labels.tables import optional
+from scaleshift.cells.optional import optional
 from scaleshift.cells.problem import Problem, several
 from scaleshift.cells.sheets.filenames import base_name, stem
 from scaleshift.errors import DataError
@@ -57,16 +57,14 @@ class Workspace:
 
     def __init__(self, path: str, addresses: Addresses, fcs: Any = None) -> None:
         self.path = path
-        self._flowkit = optional("flowkit", "flowjo", f"reading {path}")
-        if not os.path.isfile(path):
-            raise DataError(f"{path} does not exist")
+        self._flowkit = flowkit_for(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about FCS files that are not loaded yet
             try:
                 self._workspace = self._flowkit.Workspace(path, load_missing_file_data=True)
             except Exception as error:  # whatever FlowKit and lxml make of a file
                 raise DataError(f"{path}: FlowKit cannot read this workspace: {_line(error)}") from error
-        self.samples, self.remarks = self._matched(addresses, _files(fcs))
+        self.samples, self.remarks = self._matched(addresses, files_of(fcs))
         names = defaultdict(set)
         self._routes: dict[str, list[Route]] = {s.name: self._routes_of(s.name) for s in self.samples}
         every = dict.fromkeys(route for routes in self._routes.values() for route in routes)
@@ -169,6 +167,11 @@ class Workspace:
         return results
 
 
+def flowkit_for(path: str) -> Any:
+    """FlowKit; DataError that says how to get it where it is missing."""
+    return optional("flowkit", "flowjo", f"reading {path}")
+
+
 def _names_and_uris(path: str) -> list[tuple[str, str]]:
     """Name of each sample of a workspace, and where its FCS file stood."""
     found = []
@@ -179,7 +182,7 @@ def _names_and_uris(path: str) -> list[tuple[str, str]]:
     return found
 
 
-def _files(fcs: Any) -> list[str] | None:
+def files_of(fcs: Any) -> list[str] | None:
     """Paths of the FCS files that were given: single ones, and all files of folders."""
     if fcs is None:
         return None
