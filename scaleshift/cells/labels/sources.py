@@ -40,7 +40,7 @@ MEANT_FOR = {
 
 @dataclass(frozen=True)
 class Request:
-    """Where labels come from; the arguments of `label_cells`."""
+    """Where labels come from, as `label_cells` is told."""
 
     labels: Any
     column: str | None = None

@@ -15,9 +15,9 @@ from scaleshift.cells.sheets.naming import Layout, Remarks, squashed
 from scaleshift.errors import DataError
 
 STUDY = "study"  # place of what concerns all files
+# Ways out where a file lacks a feature, and where it lacks one that was asked for
 CHOICE = "pass markers='common' (--markers common), name it in a panel sheet, or leave the file out"
-
-LISTED = "take it out of markers, or leave the file out"
+ASKED_FOR = "take it out of markers, or leave the file out"
 
 Wanted = Sequence[str] | Literal["common"] | None
 
@@ -81,7 +81,7 @@ def of_one_modality(layouts: Sequence[Layout], wanted: Wanted, remarks: Remarks)
 def choose(
     census: Census, classes: Mapping[str, str], wanted: Wanted, remarks: Remarks
 ) -> tuple[list[str], set[int]]:
-    """Choose the features: their names, and the numbers of the layouts that cannot give them all.
+    """Choose the features.
 
     Parameters
     ----------
@@ -92,6 +92,17 @@ def choose(
         As in `align`.
     remarks : Remarks
         Gets what there is to say.
+
+    Returns
+    -------
+    features : list of str
+    unusable : set of int
+        Numbers of the layouts that cannot give all of them.
+
+    Raises
+    ------
+    DataError
+        If no file has one of `wanted`.
     """
     if wanted is None:
         return _required(census, candidates(census, classes), remarks)
@@ -99,7 +110,7 @@ def choose(
         renamed(census, "warning", remarks)
         return _in_all_files(census, candidates(census, classes), remarks), set()
     features = _chosen(census, wanted)
-    return features, lacking(census, features, {}, LISTED, remarks)[0]
+    return features, lacking(census, features, {}, ASKED_FOR, remarks)[0]
 
 
 def candidates(census: Census, classes: Mapping[str, str]) -> list[str]:

@@ -130,7 +130,7 @@ def read_panel(source: str | os.PathLike[str] | pd.DataFrame) -> Panel:
         return Panel(place, antigens, dict.fromkeys(channels, ""))
     classes = table[columns[2]].str.casefold()
     classes = classes.mask(classes.isin(MISSING), "")
-    _check_classes(classes, texts, f"{place}: line", columns[2])
+    _check_classes(classes, texts, place, columns[2])
     return Panel(place, antigens, dict(zip(channels, classes, strict=True)))
 
 
@@ -138,14 +138,14 @@ def _check_classes(classes: pd.Series, antigens: pd.Series, place: str, column: 
     unknown = classes.index[~classes.isin((*CLASSES, ""))]
     if len(unknown):
         line = unknown[0]
-        raise DataError(f"{place} {line}: {column} is {classes[line]!r}, expected type, state or none")
+        raise DataError(f"{place}: line {line}: {column} is {classes[line]!r}, expected type, state or none")
     said = pd.DataFrame({"antigen": antigens, "class": classes})[(classes != "") & (antigens != "")]
     said = said.drop_duplicates()
     twice = said.index[said["antigen"].duplicated()]
     if len(twice):
         line = twice[0]
         raise DataError(
-            f"{place} {line}: {antigens[line]!r} is {classes[line]!r} here and something else above: "
+            f"{place}: line {line}: {antigens[line]!r} is {classes[line]!r} here and something else above: "
             "give an antigen one class"
         )
 
