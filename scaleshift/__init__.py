@@ -10,7 +10,15 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from scaleshift import cells, datasets, quantify, report
     from scaleshift.blocks.plan import explain
-    from scaleshift.cells import append_cells, as_cells, ingest, label_cells, open_cells, write_cells
+    from scaleshift.cells import (
+        append_cells,
+        as_cells,
+        check,
+        ingest,
+        label_cells,
+        open_cells,
+        write_cells,
+    )
     from scaleshift.errors import ChunkError, DataError, NotIdentifiableError, ScaleshiftError, SchemaError
     from scaleshift.persistence import load
     from scaleshift.quantify.dfm import DFM
@@ -29,6 +37,7 @@ __all__ = [
     "append_cells",
     "as_cells",
     "cells",
+    "check",
     "datasets",
     "explain",
     "ingest",
@@ -49,6 +58,7 @@ _HOMES = {
     "LandmarkFeatures": "scaleshift.quantify.features",
     "append_cells": "scaleshift.cells",
     "as_cells": "scaleshift.cells",
+    "check": "scaleshift.cells",
     "explain": "scaleshift.blocks.plan",
     "ingest": "scaleshift.cells",
     "label_cells": "scaleshift.cells",

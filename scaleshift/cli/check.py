@@ -46,13 +46,22 @@ def check(
         context.exit(FAILED)
 
 
+def printable(text: str) -> str:
+    """A text without control codes: names come from files."""
+    from scaleshift.report.table import printable as shown
+
+    return shown(text)
+
+
 def lines(plan: StudyPlan) -> Iterator[str]:
     """One line a file, then what is to be said of sheets, then of the study."""
     from scaleshift.blocks.labels import natural_key
 
     by_place = _by_place(plan)
     rows = [_row(file, by_place.pop(file.path, [])) for file in plan.files]
-    rows += [_other(path, by_place.pop(path, [])) for path in plan.paths if path in by_place]
+    rows += [_other(path, by_place.pop(path)) for path in plan.paths if path in by_place]
+    seen = {row[1] for row in rows} | {file.file for file in plan.files}
+    rows += [["left out", path, *[""] * 4, "no row in the sheet"] for path in plan.paths if path not in seen]
     rows.sort(key=lambda row: natural_key(row[1]))
     rows += [_other(place, problems) for place, problems in by_place.items()]
     root = _common_folder([row[1] for row in rows])
@@ -60,7 +69,7 @@ def lines(plan: StudyPlan) -> Iterator[str]:
     widths = [max(len(row[i]) for row in rows) for i in range(6)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row[:6], widths, strict=True))
-        yield "  ".join([*cells, row[6]]).rstrip()
+        yield "  ".join([*map(printable, cells), row[6]]).rstrip()
     yield ""
     yield from _summary(plan)
 
@@ -82,7 +91,7 @@ def _said(problems: Sequence[Problem]) -> str:
     """All there is to say, on one line, the worst first."""
     ordered = sorted(problems, key=lambda problem: LEVELS.index(problem.level))
     texts = [problem.text + (f"; {problem.fix}" if problem.fix else "") for problem in ordered]
-    return " | ".join(" ".join(text.split()) for text in texts)
+    return " | ".join(printable(" ".join(text.split())) for text in texts)
 
 
 def _by_place(plan: StudyPlan) -> dict[str, list[Problem]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True)
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store")
 @describe_study
 @click.option("--labels", help="As scaleshift label takes them: a table, a folder, a .wsp, channel:NAME.")
 @click.option("--skip", is_flag=True, help="Leave out files that cannot be used, in place of stopping.")
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @options.all_of(options.as_json, options.quiet, options.scheduler)
 def ingest(
     paths: Sequence[str],
-    store: Path,
+    store: str,
     skip: bool,
     as_json: bool,
     quiet: bool,
@@ -49,7 +49,7 @@ def ingest(
         with options.computing(scheduler, quiet):
             report = make(paths, store, errors="skip" if skip else "raise", **choices)
     except KeyboardInterrupt:
-        if store.exists():
+        if os.path.exists(store):
             click.echo(f"\ninterrupted: the same command with --resume goes on with {store}", err=True)
         raise
     if as_json:

@@ -21,7 +21,7 @@ def _words(context: click.Context, parameter: click.Parameter, text: str | None)
 
 
 @click.command()
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store")
 @click.argument("labels")
 @click.option("--column", help="Column of a table with the labels; 'label' where left out.")
 @click.option(
@@ -52,7 +52,7 @@ def _words(context: click.Context, parameter: click.Parameter, text: str | None)
 )
 @options.all_of(options.as_json, options.quiet)
 def label(
-    store: Path,
+    store: str,
     labels: str,
     column: str | None,
     unlabelled: Sequence[str] | None,

@@ -7,16 +7,66 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from scaleshift.cells.intake.assembly import assemble
-from scaleshift.cells.intake.plan import Options, plan_study, refuse_errors
+from scaleshift.cells.intake.plan import Options, StudyPlan, plan_study, refuse_errors
 from scaleshift.cells.intake.report import IngestReport
 from scaleshift.cells.manifest import is_unicode, locate
 from scaleshift.cells.treatment.location_scale import Method
 from scaleshift.cells.write import CHUNK_CELLS, cells_of_chunk
 from scaleshift.errors import DataError
 
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def check(
+    paths: Paths,
+    *,
+    meta: Any = None,
+    panel: Any = None,
+    markers: Sequence[str] | str | None = None,
+    transform: Any = "auto",
+    compensation: Any = "auto",
+    duplicates: str = "raise",
+    data_sets: str = "raise",
+    sample: str | None = None,
+) -> StudyPlan:
+    r"""What study would these files make, and what stands in the way? Reads headers only, writes nothing.
+
+    Parameters
+    ----------
+    paths, meta, panel, markers, transform, compensation, duplicates, data_sets, sample
+        As in `ingest`.
+
+    Returns
+    -------
+    StudyPlan
+        Its `problems` say what is wrong, `errors` those that must be mended; `counts` the cells of each
+        sample, `columns` the markers and which of them are features, `said` what was chosen.
+
+    Raises
+    ------
+    DataError
+        If a path or sheet does not exist, or no file can be read.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "s1.csv").write_text("CD3,CD4\n1,2\n3,4\n")
+    ...     plan = check(folder)
+    >>> plan.counts, plan.columns.markers, plan.errors
+    ({'s1': 2}, ('CD3', 'CD4'), [])
+    """
+    options = Options(
+        meta=meta, panel=panel, markers=markers, transform=transform, compensation=compensation,
+        duplicates=duplicates, data_sets=data_sets, sample=sample,
+    )  # fmt: skip
+    _check(options)
+    return plan_study(paths, options)
+
 
 def ingest(
-    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    paths: Paths,
     store: str | os.PathLike[str],
     *,
     meta: Any = None,
