@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.manifest import Manifest
-from scaleshift.cells.sheets.filenames import agreeing, base_name, parts_of, stem
+from scaleshift.cells.sheets.filenames import base_name, closest, stem
 from scaleshift.errors import DataError
 
 FILE, SAMPLE = "file", "sample"
@@ -64,7 +64,9 @@ class Addresses:
             If several files go by the name.
         """
         for places, form in self._ways[kind]:
-            found = _closest(name, places.get(form(name), []))
+            found = places.get(form(name), [])
+            if len(found) > 1:
+                found = [found[i] for i in closest(name, [str(place.path) for place in found])]
             if len(found) > 1:
                 raise DataError(
                     f"{self.store}: {len(found)} files go by the name {name!r} "
@@ -95,14 +97,6 @@ class Addresses:
         """The event that stands in a row of the study, in words."""
         places = [p for p in (*self.files, *self.samples) if p.start <= row < p.start + p.n]
         return f"event {row - places[0].start + first_event} of {places[0]}"
-
-
-def _closest(name: str, places: list[Place]) -> list[Place]:
-    """Those places whose last folders agree best with a name's."""
-    if len(places) < 2:
-        return places
-    agreed = [agreeing(parts_of(name), parts_of(str(place.path))) for place in places]
-    return [place for place, n in zip(places, agreed, strict=True) if n == max(agreed)]
 
 
 def _files(entries: Iterable[Any], samples: list[Place]) -> dict[str, list[Place]]:

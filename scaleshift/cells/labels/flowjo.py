@@ -19,7 +19,7 @@ from scaleshift.cells.labels.codes import chosen
 from scaleshift.cells.labels.hierarchy import Hierarchy
 from scaleshift.cells.optional import optional
 from scaleshift.cells.problem import Problem, several
-from scaleshift.cells.sheets.filenames import base_name, stem
+from scaleshift.cells.sheets.filenames import base_name, closest, stem
 from scaleshift.errors import DataError
 
 Route = tuple[str, ...]  # names from the outermost population to the gate
@@ -103,7 +103,7 @@ class Workspace:
         others, seen = [], set()
         for name, uri in _names_and_uris(self.path):
             # A file may have been renamed since it was measured: where it stands tells more than $FIL.
-            names = [base_name(unquote(uri)), name, self._workspace.get_keywords(name).get("$FIL", name)]
+            names = [unquote(uri), name, self._workspace.get_keywords(name).get("$FIL", name)]
             place = next((found for n in names if (found := addresses.find(n, FILE)) is not None), None)
             if place is None:
                 others.append(name)
@@ -137,8 +137,15 @@ class Workspace:
             beside = [os.path.join(os.path.dirname(self.path), name) for name in wanted]
             found = [path for path in (place.path, *beside) if path and os.path.isfile(path)]
         else:
-            found = [path for name in wanted for path in files if base_name(path) == name]
-            found += [path for name in wanted for path in files if stem(path) == stem(name)]
+            ways = [(form, form(name)) for form in (base_name, stem) for name in wanted]
+            fitting = ([path for path in files if form(path) == name] for form, name in ways)
+            found = next(filter(None, fitting), [])
+            found = [found[i] for i in closest(place.path or names[0], found)]
+            if len(set(found)) > 1:
+                raise DataError(
+                    f"{self.path}: {found[0]} and {found[1]} may both be the FCS file of {place}: "
+                    "tell the right one with fcs=... (--fcs)"
+                )
         if not found:
             raise DataError(
                 f"{self.path}: the FCS file of {place} is not found ({', '.join(dict.fromkeys(wanted))}): "

@@ -134,16 +134,20 @@ def _is_moved(row: str, wanted: Parts, path: Parts) -> bool:
     return same_machine and wanted[-n - 1 : -1] != path[-n - 1 : -1]
 
 
-def agreeing(one: Parts, other: Parts) -> int:
-    """How many of the last folders of two paths are the same.
+def closest(name: str, paths: Sequence[str]) -> list[int]:
+    """Which of the paths have most of the last folders of a name.
 
     Examples
     --------
-    >>> agreeing(("x", "day1", "a.fcs"), ("y", "day1", "a")), agreeing(("a",), ("x", "a"))
-    (1, 0)
+    >>> closest("C:/day1/a.fcs", ["x/day1/a.fcs", "x/day2/a.fcs"]), closest("a", ["x/a.fcs", "y/a.fcs"])
+    ([0], [0, 1])
     """
-    pairs = zip(reversed(one[:-1]), reversed(other[:-1]), strict=False)
-    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    folders = parts_of(name)[-2::-1]
+    agreeing = []
+    for path in paths:
+        pairs = zip(folders, parts_of(path)[-2::-1], strict=False)
+        agreeing.append(sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    return [i for i, n in enumerate(agreeing) if n == max(agreeing)]
 
 
 def parts_of(path: str) -> Parts:
