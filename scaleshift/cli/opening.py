@@ -23,7 +23,9 @@ EVERY = "all"  # in place of a selection
 class Opening:
     """A study, and how it is opened: which markers (None: its features), which scaling (None: as it is)."""
 
-    def __init__(self, store: Path, markers: Sequence[str] | None = None, scaling: str | None = None) -> None:
+    def __init__(
+        self, store: str | Path, markers: Sequence[str] | None = None, scaling: str | None = None
+    ) -> None:
         self.store, self.markers, self.scaling = store, markers, scaling
 
     @cached_property

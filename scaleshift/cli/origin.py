@@ -26,7 +26,7 @@ SCALING = {
 
 
 def with_origin(
-    result: xr.Dataset, store: Path, manifest: Manifest, cells: xr.Dataset, asked: Mapping[str, str]
+    result: xr.Dataset, store: str | Path, manifest: Manifest, cells: xr.Dataset, asked: Mapping[str, str]
 ) -> xr.Dataset:
     """The result with the files of its samples, and attributes that say how it was made.
 

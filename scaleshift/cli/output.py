@@ -21,7 +21,7 @@ GATED, GATED_HEADER = "gated.csv", "sample,label,gated,estimated,low,high,differ
 MOST_NAMES = 5  # in a sentence
 
 
-def gated_shares(result: xr.Dataset, store: Path) -> pd.DataFrame | None:
+def gated_shares(result: xr.Dataset, store: str | Path) -> pd.DataFrame | None:
     """Gated shares beside the estimated ones, or None where no sample of the result has a labelled cell."""
     from scaleshift import report
     from scaleshift.cells import open_cells
@@ -31,7 +31,7 @@ def gated_shares(result: xr.Dataset, store: Path) -> pd.DataFrame | None:
     return gated if gated["gated"].notna().any() else None
 
 
-def parents_of(result: xr.Dataset, store: Path) -> dict[Any, Any] | None:
+def parents_of(result: xr.Dataset, store: str | Path) -> dict[Any, Any] | None:
     """The populations that the result's labels are part of, None where the study knows none."""
     from scaleshift.cells.manifest import read_manifest
 

@@ -65,7 +65,7 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
 
 
 @click.command()
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store")
 @click.option("--source", help='Samples to learn from: "sample in (S1, S2)", "day == 3 and arm != control".')
 @click.option(
     "--model",
@@ -142,7 +142,7 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
 @click.pass_context
 def quantify(
     context: click.Context,
-    store: Path,
+    store: str,
     source: str | None,
     model: Path | None,
     save_model: Path | None,
@@ -240,7 +240,7 @@ def run(
 
 
 def apply(
-    store: Path, model: Path, target: str | None, scaling: str | None = None, **parameters: Any
+    store: str, model: Path, target: str | None, scaling: str | None = None, **parameters: Any
 ) -> xr.Dataset:
     """Predict the target samples of a store with a saved model, some of its parameters changed."""
     from scaleshift import persistence
