@@ -281,11 +281,8 @@ def _sentence(found: Transform, reason: str, columns: list[str], markers: set[st
     if found != Identity():
         way_out = "" if reason == "as asked" else "; pass transform=... (--transform) to choose"
         return f"{found} for {subject}: {reason}{way_out}"
-    way_out = (
-        "; pass transform='arcsinh:5' (--transform) or another one to choose"
-        if reason.startswith("neither")
-        else ""
-    )
+    choose = "; pass transform='arcsinh:5' (--transform) or another one to choose"
+    way_out = choose if reason.startswith("neither") else ""
     return f"{subject} {'stays as it is' if n == 1 else 'stay as they are'}: {reason}{way_out}"
 
 
