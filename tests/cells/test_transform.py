@@ -191,7 +191,8 @@ def test_auto_guesses_the_cofactor_and_says_so():
     assert found["CD3"] == found["CD19"] == Arcsinh(5)
     assert found["Time"] == found["FSC-A"] == found["beads"] == Identity()
     assert sentences == [
-        "arcsinh(x / 5) for 4 markers: mass cytometry by its channel names; pass transform=... (--transform) to choose",
+        "arcsinh(x / 5) for 4 markers: mass cytometry by its channel names; "
+        "pass transform=... (--transform) to choose",
         "Time, FSC-A, beads stay as they are: no marker",
     ]
     found, sentences = chosen("auto", "fluorescence")
