@@ -198,6 +198,40 @@ def _added(blocks: list[tuple[np.ndarray, np.ndarray]], n_categories: int) -> np
     return result
 
 
+def crossed(rows: Rows, by: str, name: str) -> np.ndarray:
+    """Rows of each pair of categories of two columns, finite or not: one pass over these columns only.
+
+    Parameters
+    ----------
+    rows : Rows
+    by : str
+        Name of a column that has a value in every row, as the sample.
+    name : str
+        Name of another one.
+
+    Returns
+    -------
+    numpy.ndarray of int64, shape (n_categories of `by`, 1 + n_categories of `name`)
+        The rows without a value in `name` come first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scaleshift.blocks.rows import as_rows
+    >>> rows = as_rows(np.ones((4, 1)), ["x", None, "y", "y"], ["a", "a", "a", "b"])
+    >>> crossed(rows, "sample", "label").tolist()
+    [[1, 1, 1], [0, 0, 1]]
+    """
+    shape = len(rows.categories(by)), 1 + len(rows.categories(name))
+    columns = {column: rows.columns[column] for column in (by, name)}
+    instead_of_x = columns[by].values[:, None]  # X is not read
+    both = Rows(instead_of_x, columns, invalid="drop", in_memory=rows.in_memory)
+    found = total(states.crossed_leaf, both, {"n": shape[1:]}, keyed=by, by=by, name=name, width=shape[1])
+    counts = np.zeros(shape, np.int64)
+    counts[found["key"]] = found["n"]
+    return counts
+
+
 def sample(
     rows: Rows, n: int | np.ndarray, by: str | None = None, *, seed: int = 0, stream: str = "sample"
 ) -> dict[str, np.ndarray]:

@@ -161,6 +161,12 @@ def merge_tally(a: State, b: State) -> State:
     return {"blocks": a["blocks"] + b["blocks"]}
 
 
+def crossed_leaf(block: Block, keys: np.ndarray, by: str, name: str, width: int) -> State:
+    """Rows of each of the `keys` of one column and each code of another, of which -1 is the first."""
+    pair = block.columns[by].astype(np.int64) * width + block.columns[name] + 1
+    return {"n": np.bincount(pair, minlength=len(keys) * width).reshape(len(keys), width)}
+
+
 # The rows with the smallest random keys ----------------------------------------------------------------
 
 

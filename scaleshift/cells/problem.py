@@ -1,11 +1,13 @@
-"""What is worth saying about a file, a sheet or a choice, before and after a study comes in?"""
+"""What is worth saying about a file, a sheet or a choice, before and after a study comes in, and how?"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Level = Literal["error", "warning", "note"]
+SHOWN = 8  # names in one message
 
 
 @dataclass(frozen=True)
@@ -41,3 +43,15 @@ class Problem:
     def to_json(self) -> dict[str, Any]:
         """As a dictionary of text."""
         return {"level": self.level, "place": self.place, "text": self.text, "fix": self.fix}
+
+
+def several(items: Sequence[object], shown: int = SHOWN) -> str:
+    """The first few of many, and how many more there are.
+
+    Examples
+    --------
+    >>> several(["CD3", "CD4"]), several(range(1, 9), 5)
+    ('CD3, CD4', '1, 2, 3, 4, 5 and 3 more')
+    """
+    more = f" and {len(items) - shown} more" if len(items) > shown else ""
+    return ", ".join(str(item) for item in items[:shown]) + more

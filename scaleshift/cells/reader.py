@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 import google_crc32c
 import numpy as np
 import zarr
-from zarr.abc.store import ByteRequest, Store
+from zarr.abc.store import ByteRequest, RangeByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
@@ -22,6 +23,8 @@ from scaleshift.cells.schema import check_code_range
 from scaleshift.errors import DataError, SchemaError
 
 RECORD = "uns/scaleshift"
+HEAD = 128  # bytes of the record in which its id stands
+STUDY = re.compile(rb'"study": "([0-9a-f]+)"')
 METADATA = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 
 
@@ -177,14 +180,14 @@ class BlockReader:
 
     def stored_bytes(self, first: int) -> int:
         """Size of the compressed chunk that holds the shown row `first`."""
-        array = _open_array(self.source.location, self.name, self.source.study, self.stored)
+        array = self._array()
         row, _ = next(self.source.rows.pieces(first, first + 1))
         place = (row // self.source.chunk, *(0 for _ in self.stored[1:]))
         return sync(array.store.getsize(f"{array.path}/{array.metadata.encode_chunk_key(place)}"))
 
     def read(self, first: int, stop: int) -> np.ndarray:
         """Shown rows [first, stop): the chunk is read once, whatever lies between the ranges."""
-        array = _open_array(self.source.location, self.name, self.source.study, self.stored)
+        array = self._array()
         pieces = list(self.source.rows.pieces(first, stop))
         if not pieces:
             return np.empty((0, *self.stored[1:]), self.dtype)
@@ -193,6 +196,9 @@ class BlockReader:
         if len(pieces) == 1:
             return block
         return np.concatenate([block[start - low : end - low] for start, end in pieces])
+
+    def _array(self) -> zarr.Array:
+        return _open_array(self.source.location, self.name, self.source.study, self.stored)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +230,8 @@ class CodeReader(BlockReader):
     def read(self, first: int, stop: int) -> np.ndarray:
         """Codes of the shown rows [first, stop)."""
         codes = super().read(first, stop).astype(CODE, copy=False)
+        # Labelling draws a new id before it changes any codes: these were read before that, or are refused.
+        _refuse_other_study(self._array().store, self.source.location, self.source.study)
         place = f"{self.source.location}: {self.name}"
         try:
             check_code_range(codes, self.lowest, self.n_categories, place)
@@ -248,8 +256,7 @@ def _open_array(location: str, name: str, study: str, shape: tuple[int, ...]) ->
         array = zarr.open_array(store, path=name, mode="r", zarr_format=3)
     except Exception as error:  # as in read_rows
         raise DataError(f"{location}: {name} cannot be opened: {error}") from error
-    if _study_on_disk(store) != study:
-        raise DataError(f"{location} was written anew since it was opened: open it again")
+    _refuse_other_study(store, location, study)
     if array.shape[0] < shape[0] or array.shape[1:] != shape[1:]:
         raise DataError(f"{location}: {name} has shape {array.shape}, had {shape} when opened: open it again")
     return array
@@ -260,9 +267,26 @@ def forget_arrays() -> None:
     _open_array.cache_clear()
 
 
-def _study_on_disk(store: Store) -> Any:
+def _refuse_other_study(store: Store, location: str, study: str) -> None:
+    if _study_on_disk(store, location) != study:
+        raise DataError(f"{location} was written anew since it was opened: open it again")
+
+
+def _study_on_disk(store: Store, location: str) -> Any:
     """The id of the study that stands in the store now; None where the record cannot be read."""
     try:
+        found = STUDY.search(_head(store, location))  # the record of a study of many files has megabytes
+        if found:
+            return found[1].decode()
         return json.loads(read_text(zarr.open_array(store, path=RECORD, mode="r", zarr_format=3)))["study"]
     except Exception:  # as in read_rows
         return None
+
+
+def _head(store: Store, location: str) -> bytes:
+    """The first bytes of the record; of a local one without zarr, which takes a millisecond for them."""
+    if "://" not in location:
+        with open(f"{location}/{RECORD}/c", "rb", buffering=0) as record:
+            return record.read(HEAD)
+    head = sync(store.get(f"{RECORD}/c", default_buffer_prototype(), RangeByteRequest(0, HEAD)))
+    return b"" if head is None else head.to_bytes()

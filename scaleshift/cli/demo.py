@@ -20,6 +20,7 @@ from scaleshift.errors import DataError
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("scaleshift-demo"),
     show_default=True,
+    callback=options.folder,
     help="Folder for the study, the tables and the picture.",
 )
 @options.all_of(options.as_json, options.quiet)

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
     from scaleshift.cells.manifest import Manifest
 
 
+EVERY = "all"  # in place of a selection
+
+
 class Opening:
     """A study, and how it is opened: which markers (None: its features), which scaling (None: as it is)."""
 
-    def __init__(self, store: Path, markers: Sequence[str] | None = None, scaling: str | None = None) -> None:
+    def __init__(
+        self, store: str | Path, markers: Sequence[str] | None = None, scaling: str | None = None
+    ) -> None:
         self.store, self.markers, self.scaling = store, markers, scaling
 
     @cached_property
@@ -31,13 +36,25 @@ class Opening:
         return read_manifest(self.store)
 
     def select(self, text: str, option: str) -> list[Any]:
-        """Names of the samples that an option selects."""
+        """Names of the samples that an option selects; "all" selects every one."""
         from scaleshift.cells.selection import select_samples
 
+        if text.strip() == EVERY:
+            return list(self.manifest.samples)
         try:
             return select_samples(text, {"sample": self.manifest.samples, **self.manifest.metadata})
         except DataError as error:
             raise click.BadParameter(str(error), param_hint=option) from error
+
+    def labelled(self, samples: list[Any]) -> xr.Dataset:
+        """These samples, as `cells` gives them; DataError where none of their cells has a label."""
+        cells = self.cells(samples)
+        if cells.sizes["label"]:
+            return cells
+        way_out = f"run `scaleshift label {self.store} TABLE` first"
+        if not self.manifest.labels:
+            raise DataError(f"{self.store} has no labels: {way_out}")
+        raise DataError(f"the source has no labels: choose samples that have some, or {way_out}")
 
     def cells(self, samples: list[Any]) -> xr.Dataset:
         """These samples, scaled as wanted, without the labels that none of their cells has."""

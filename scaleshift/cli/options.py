@@ -14,9 +14,23 @@ from scaleshift.errors import ScaleshiftError
 
 SECONDS = 10  # for a scheduler to answer
 
+TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".png", ".pdf", ".json", ".txt")
+
+
+def folder(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    """The --output folder; a name of a file is a misunderstanding."""
+    if path is not None and path.suffix.lower() in TABLES and not path.is_dir():
+        raise click.BadParameter(
+            f"{str(path)!r} is the name of a file: --output takes a folder, in which proportions.csv, .png "
+            f"and .xlsx are written; give --output {str(path.with_suffix(''))!r}"
+        )
+    return path
+
+
 output = click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
+    callback=folder,
     help="Folder to write proportions.csv, .png and .xlsx to, and gated.csv where targets have labels.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines in place of a table.")

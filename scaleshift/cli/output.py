@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,12 @@ import xarray as xr
 
 from scaleshift.errors import DataError
 
+TABLE, PICTURE, WORKBOOK = "proportions.csv", "proportions.png", "proportions.xlsx"
+GATED, GATED_HEADER = "gated.csv", "sample,label,gated,estimated,low,high,difference,inside"
+MOST_NAMES = 5  # in a sentence
 
-def gated_shares(result: xr.Dataset, store: Path) -> pd.DataFrame | None:
+
+def gated_shares(result: xr.Dataset, store: str | Path) -> pd.DataFrame | None:
     """Gated shares beside the estimated ones, or None where no sample of the result has a labelled cell."""
     from scaleshift import report
     from scaleshift.cells import open_cells
@@ -25,7 +31,7 @@ def gated_shares(result: xr.Dataset, store: Path) -> pd.DataFrame | None:
     return gated if gated["gated"].notna().any() else None
 
 
-def parents_of(result: xr.Dataset, store: Path) -> dict[Any, Any] | None:
+def parents_of(result: xr.Dataset, store: str | Path) -> dict[Any, Any] | None:
     """The populations that the result's labels are part of, None where the study knows none."""
     from scaleshift.cells.manifest import read_manifest
 
@@ -39,8 +45,10 @@ def beside_gates(result: xr.Dataset, gated: pd.DataFrame) -> str:
 
     summary = report.summarize_gated(gated)
     samples = result["sample"].values.tolist()
-    learned = [name for name in json.loads(result.attrs["source_samples"]) if name in samples]
-    own = f" ({', '.join(map(str, learned))} learned from)" if learned else ""
+    learned = [str(name) for name in json.loads(result.attrs["source_samples"]) if name in samples]
+    if len(learned) > MOST_NAMES:
+        learned[2:] = [f"and {len(learned) - 2} more"]
+    own = f" ({', '.join(learned)} learned from)" if learned else ""
     has_gates = gated.loc[gated["gated"].notna(), "sample"].unique().tolist()
     unknown = result["unknown"].sel(sample=has_gates).values
     if np.isnan(unknown).all():
@@ -56,25 +64,44 @@ def write(
 ) -> list[str]:
     """Write table, picture, workbook and gated shares; the remarks returned say what was written.
 
-    The workbook is left out without openpyxl, and with a remark where Excel cannot hold it.
+    The workbook is left out without openpyxl, and with a remark where Excel cannot hold it. What an earlier
+    run wrote and this one does not is removed: it would be taken for this one's.
     """
     from scaleshift import report
     from scaleshift.report.files import replacing, write_csv
 
-    report.table(result, output / "proportions.csv", parents=parents)
-    report.plot(result, output / "proportions.png")
-    written, remarks = ["proportions.csv", "proportions.png"], []
-    if importlib.util.find_spec("openpyxl") is not None:
+    report.table(result, output / TABLE, parents=parents)
+    report.plot(result, output / PICTURE)
+    written, remarks, missing = [TABLE, PICTURE], [], ""
+    if importlib.util.find_spec("openpyxl") is None:
+        missing = f'; {WORKBOOK} needs openpyxl: pip install "scaleshift[excel]"'
+    else:
         try:
-            report.table(result, output / "proportions.xlsx", gated=gated, parents=parents)
-            written.append("proportions.xlsx")
+            report.table(result, output / WORKBOOK, gated=gated, parents=parents)
+            written.append(WORKBOOK)
         except DataError as error:
             remarks.append(f"left out: {error}")
     if gated is not None:
-        with replacing(output / "gated.csv", ".csv") as temporary:
+        with replacing(output / GATED, ".csv") as temporary:
             write_csv(gated, temporary, ["sample", "label"])
-        written.append("gated.csv")
-    return [f"wrote {_listed([str(output / name) for name in written])}", *remarks]
+        written.append(GATED)
+    stale = [output / name for name in (WORKBOOK, GATED) if name not in written and _is_ours(output / name)]
+    for path in stale:
+        path.unlink()
+        remarks.append(f"removed {path}: an earlier run wrote it, this one has none")
+    return [f"wrote {_listed([str(output / name) for name in written])}{missing}", *remarks]
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is what `write` leaves under that name, and not a user's."""
+    try:
+        if path.name == GATED:
+            with path.open(encoding="utf-8") as lines:
+                return lines.readline().rstrip() == GATED_HEADER
+        with zipfile.ZipFile(path) as archive:
+            return re.search(rb"creator[^>]*>scaleshift<", archive.read("docProps/core.xml")) is not None
+    except (OSError, KeyError, UnicodeDecodeError, zipfile.BadZipFile):
+        return False
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -15,7 +15,8 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from scaleshift.cli import options
-from scaleshift.cli.opening import Opening
+from scaleshift.cli.opening import EVERY, Opening
+from scaleshift.cli.origin import with_origin
 from scaleshift.cli.output import beside_gates, gated_shares, parents_of, write
 from scaleshift.errors import DataError
 from scaleshift.quantify.flags import codes
@@ -64,7 +65,7 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
 
 
 @click.command()
-@click.argument("store", type=click.Path(path_type=Path))
+@click.argument("store")
 @click.option("--source", help='Samples to learn from: "sample in (S1, S2)", "day == 3 and arm != control".')
 @click.option(
     "--model",
@@ -72,7 +73,7 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
     help="A saved model, in place of --source. Without --target it answers for all samples of STORE.",
 )
 @click.option("--save-model", type=click.Path(path_type=Path), help="Save what was learned there.")
-@click.option("--target", help='Samples to quantify: "sample == S3". All others where left out.')
+@click.option("--target", help='Samples to quantify: "sample == S3", or all. All others where left out.')
 @click.option(
     "--method",
     type=click.Choice(list(METHODS)),
@@ -141,7 +142,7 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
 @click.pass_context
 def quantify(
     context: click.Context,
-    store: Path,
+    store: str,
     source: str | None,
     model: Path | None,
     save_model: Path | None,
@@ -157,13 +158,15 @@ def quantify(
 ) -> None:
     """Class proportions of the samples of STORE.
 
-    STORE is a study written by scaleshift.write_cells. The labelled cells of the source samples are
-    learned from; cells without a label are left out. Samples are selected by name or by any column of
-    their metadata: ==, !=, in (a, b), joined by "and".
+    STORE is a study made by scaleshift ingest, with labels by scaleshift label. The labelled cells of the
+    source samples are learned from; cells without a label are left out. Samples are selected by name or by
+    any column of their metadata: ==, !=, in (a, b), joined by "and".
 
     \b
     scaleshift quantify study.zarr --source "sample in (S01, S09)" --output results
     scaleshift quantify study.zarr --source "gated == true and day in (0, 7)" --target "arm == treated"
+    scaleshift quantify study.zarr --source "gated == true" --target all
+    scaleshift quantify study.zarr --source "gated == true and sample != S3" --target "sample == S3"
     scaleshift quantify study.zarr --source "sample == S01" --save-model gates
     scaleshift quantify other.zarr --model gates
     """
@@ -227,15 +230,17 @@ def run(
     others = [name for name in study.manifest.samples if name not in sources]
     targets = others if target is None else study.select(target, "--target")
     if not targets:
-        raise click.UsageError("--source selects every sample: none is left to quantify; pass --target")
-    model = DFM(**parameters).fit(study.cells(sources))
+        raise click.UsageError("--source selects every sample: none is left to quantify; pass --target all")
+    model = DFM(**parameters).fit(study.labelled(sources))
     if save_model is not None:
         model.save(save_model)
-    return model.predict(study.cells(targets))
+    cells = study.cells(targets)
+    asked = {"source": source, "target": target or "all samples but those of the source"}
+    return with_origin(model.predict(cells), study.store, study.manifest, cells, asked)
 
 
 def apply(
-    store: Path, model: Path, target: str | None, scaling: str | None = None, **parameters: Any
+    store: str, model: Path, target: str | None, scaling: str | None = None, **parameters: Any
 ) -> xr.Dataset:
     """Predict the target samples of a store with a saved model, some of its parameters changed."""
     from scaleshift import persistence
@@ -248,7 +253,8 @@ def apply(
     study = Opening(store, fitted.markers_, scaling or learned)
     targets = list(study.manifest.samples) if target is None else study.select(target, "--target")
     fitted.set_params(**parameters)
-    return fitted.predict(study.cells(targets))
+    cells, asked = study.cells(targets), {"model": str(model), "target": target or EVERY}
+    return with_origin(fitted.predict(cells), store, study.manifest, cells, asked)
 
 
 def deliver(
@@ -276,20 +282,26 @@ def deliver(
 
 def to_json(result: xr.Dataset) -> dict[str, Any]:
     """The result for machines; NaN becomes null. Version 1 of the schema."""
+    from scaleshift.report.about import LISTS
+    from scaleshift.report.metadata import sample_columns
+
     columns = {str(name): variable.values.tolist() for name, variable in result.data_vars.items()}
     scalars = {name: columns.pop(name) for name in list(columns) if not result[name].dims}
     labels = result["label"].values.tolist()
     by_label = [name for name in columns if "label" in result[name].dims]
+    described = {name: values.tolist() for name, values in sample_columns(result, ()).items()}
     samples = []
     for i, sample in enumerate(result["sample"].values.tolist()):
+        metadata = {name: _plain(values[i]) for name, values in described.items()}
         rest = {name: _plain(values[i]) for name, values in columns.items() if name not in by_label}
         shares = [
             {"label": label, **{name: _plain(columns[name][i][j]) for name in by_label}}
             for j, label in enumerate(labels)
         ]
-        samples.append({"sample": sample, **rest, "flag_codes": codes(rest["flag"]), "labels": shares})
+        flags = {"flag_codes": codes(rest["flag"])}
+        samples.append({"sample": sample, "metadata": metadata, **rest, **flags, "labels": shares})
     attributes = {str(k): _plain(v) for k, v in {**result.attrs, **scalars}.items()}
-    for name in ("parameters", "source_samples"):  # a dataset's attributes are text
+    for name in {"parameters", *LISTS} & set(attributes):  # a dataset's attributes are text
         attributes[name] = json.loads(attributes[name])
     return {"schema": "scaleshift.quantify/1", "attributes": attributes, "samples": samples}
 

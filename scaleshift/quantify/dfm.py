@@ -192,7 +192,7 @@ class DFM(BaseEstimator):
         Returns
         -------
         xarray.Dataset
-            Dimensions (sample, label); see `scaleshift.quantify.result.VARIABLES`.
+            Dimensions (sample, label); see `scaleshift.quantify.result.VARIABLES`. Metadata of samples stay.
 
         Raises
         ------
@@ -213,7 +213,7 @@ class DFM(BaseEstimator):
         known = self._dataset(rows.categories("sample"), answers)
         if foreign.size:
             known = result.with_foreign(known, rows.categories("label")[foreign], answers["n_foreign"])
-        return known
+        return result.described(known, X)
 
     def embed(self, X: Any, sample: Any = None) -> SampleStates:
         """Feature sums of unlabelled samples: to keep, to add those of later cells, to predict from.
@@ -365,24 +365,20 @@ class DFM(BaseEstimator):
         unknown = shares[:, c] if self.soft else np.full((len(samples), 3), np.nan)
         numbers: dict[str, Any] = {name: placed(answers[name]) for name in ("distance", "misfit", "p_value")}
         numbers |= {name: placed(answers[name], 0) for name in ("n_cells", "n_invalid")}
-        numbers["flag"] = self._flags(numbers, unknown, shares[:, c + 1 :])
+        numbers["flag"] = self._flags(numbers, unknown, shares)
         numbers["unknown_baseline"] = self.unknown_baseline_ if self.soft else np.nan
         return result.assembled(
-            samples,
-            self.labels_,
-            self.class_counts_,
-            proportion,
-            unknown,
-            numbers,
-            self._result_attributes(),
+            samples, self.labels_, self.class_counts_, proportion, unknown, numbers, self._result_attributes()
         )
 
-    def _flags(self, answers: dict[str, np.ndarray], unknown: np.ndarray, sets: np.ndarray) -> list[str]:
+    def _flags(self, answers: dict[str, np.ndarray], unknown: np.ndarray, shares: np.ndarray) -> list[str]:
         usual = Baseline(self.unknown_baseline_, self.misfit_baseline_)
         always = remarks.source_reasons(self.labels_, self.class_counts_)
         own = remarks.sample_reasons(answers, unknown, usual)
-        sums = remarks.set_reasons(learned.traded(self.confounded_, self.labels_, self.soft), sets)
-        return [flag([*mine, *summed, *always]) for mine, summed in zip(own, sums, strict=True)]
+        names = [*self.labels_[self.class_counts_ > 0], learned.unknown_name(self.labels_)]
+        sets = learned.traded(self.confounded_, self.labels_, self.soft)
+        of_labels = remarks.label_reasons(names, sets, shares, answers["n_cells"])
+        return [flag([*mine, *theirs, *always]) for mine, theirs in zip(own, of_labels, strict=True)]
 
     def _result_attributes(self) -> dict[str, Any]:
         return {

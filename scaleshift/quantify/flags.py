@@ -29,6 +29,7 @@ REASONS = {
         ),
         Reason("C", "few source cells", "under 50 cells to learn the class from: label more"),
         Reason("I", "not identifiable", "these classes look alike: use their sum, or merge them"),
+        Reason("W", "wide interval", "the interval spans over half of the scale: do not use the share"),
         Reason(
             "S",
             "label shift rejected",

@@ -12,6 +12,7 @@ from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.flags import reason
 
 FEW = 50  # cells
+WIDE = 0.5  # length of an interval that leaves more open than it says
 WHY = "unknown population or shifted sample"
 FALSE_DISCOVERIES = 0.01  # Benjamini-Hochberg over the samples of one result
 
@@ -66,15 +67,42 @@ def sample_reasons(
     return reasons
 
 
-def set_reasons(sets: Sequence[Sequence[Any]], shares: np.ndarray) -> list[list[str]]:
-    """Sets of classes that cannot be told apart, with the sum's share, lower and upper end.
+def label_reasons(
+    names: Sequence[Any], sets: Sequence[Sequence[Any]], shares: np.ndarray, n_cells: np.ndarray
+) -> list[list[str]]:
+    """What the shares of each sample say of its labels: which are known as a sum only, which hardly at all.
 
-    `shares` has the shape (n_samples, n_sets, 3).
+    Parameters
+    ----------
+    names : sequence, length n_names
+        Labels of the source that have cells, and the unknown population.
+    sets : sequence of sequence
+        Those that cannot be told apart.
+    shares : numpy.ndarray, shape (n_samples, n_names + n_sets, 3)
+        Share, lower and upper end: of each name, of each set's sum.
+    n_cells : numpy.ndarray, shape (n_samples,)
+
+    Returns
+    -------
+    list of list of str
+        One list a sample.
     """
-    return [
-        [_set_reason(names, *share) for names, share in zip(sets, row, strict=True) if np.isfinite(share[0])]
-        for row in shares
-    ]
+    of_names, of_sets = np.split(shares, [len(names)], axis=1)
+    summed = {name for found in sets for name in found}
+    reasons = []
+    for row, sums, n in zip(of_names, of_sets, n_cells, strict=True):
+        found = [
+            _set_reason(of, *share) for of, share in zip(sets, sums, strict=True) if np.isfinite(share[0])
+        ]
+        wide = [
+            f"{name} {interval(*share)}"
+            for name, share in zip(names, row, strict=True)
+            if share[2] - share[1] > WIDE and name not in summed
+        ]
+        if wide and n >= FEW:  # few cells are a reason already
+            found.append(reason("W", ", ".join(wide)))
+        reasons.append(found)
+    return reasons
 
 
 def _set_reason(names: Sequence[Any], share: float, low: float, high: float) -> str:

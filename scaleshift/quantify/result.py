@@ -140,3 +140,19 @@ def with_foreign(known: xr.Dataset, labels: np.ndarray, counts: np.ndarray) -> x
         flags.append(flag([text, reason("A", names) if names else ""]))
     wider = known.reindex(label=np.concatenate([known["label"].values, labels[met]]))
     return wider.assign(flag=("sample", np.array(flags, dtype=str), known["flag"].attrs))
+
+
+def described(result: xr.Dataset, cells: Any) -> xr.Dataset:
+    """The result with what a cells dataset tells of its samples (donor, day, ...): coordinates on `sample`.
+
+    One that is called like a variable of the result gets "sample_" in front. Anything else than a dataset
+    tells nothing.
+    """
+    if not isinstance(cells, xr.Dataset):
+        return result
+    told = {name: of for name, of in cells.coords.items() if of.dims == SAMPLE and name not in SAMPLE}
+    place = cells.indexes["sample"].get_indexer(result.indexes["sample"]) if told else np.array([], np.intp)
+    if (place < 0).any():  # samples that were named otherwise in the call
+        return result
+    named = {f"sample_{name}" if name in result.variables else name: of for name, of in told.items()}
+    return result.assign_coords({name: (SAMPLE, of.values[place]) for name, of in named.items()})

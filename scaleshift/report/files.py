@@ -34,9 +34,12 @@ def replacing(path: str | os.PathLike[str], *suffixes: str) -> Iterator[Path]:
 
 
 def write_csv(frame: pd.DataFrame, path: Path, text: list[str]) -> None:
-    """Write a data frame; an apostrophe goes before what a spreadsheet would run, in the `text` columns."""
+    """Write a data frame; an apostrophe goes before what a spreadsheet would run.
+
+    That is looked for in the headings and in the `text` columns.
+    """
     safe = frame.assign(**{name: frame[name].map(_no_formula) for name in text})
-    safe.to_csv(path, index=False)
+    safe.rename(columns=_no_formula).to_csv(path, index=False)
 
 
 def _no_formula(value: object) -> object:

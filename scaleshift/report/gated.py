@@ -11,8 +11,8 @@ import pandas as pd
 import xarray as xr
 
 from scaleshift.blocks import passes
-from scaleshift.blocks.block import Column, Rows
 from scaleshift.blocks.rows import as_rows
+from scaleshift.cells.problem import several
 from scaleshift.cells.schema import check_cells
 from scaleshift.errors import DataError
 from scaleshift.report.files import replacing, write_csv
@@ -72,8 +72,8 @@ def compare_gated(
     samples = [name for name in result["sample"].values.tolist() if name in gated.index]
     if not samples:
         raise DataError(
-            f"no sample of the result is among the cells ({_some(result['sample'])} "
-            f"and {_some(cells['sample'])}): pass the cells that were predicted"
+            f"no sample of the result is among the cells ({several(result['sample'].values.tolist(), 3)}; "
+            f"in the cells: {several(cells['sample'].values.tolist(), 3)}): pass those that were predicted"
         )
     labels = result["label"].values.tolist()
     only_gated = [name for name in gated.columns if name not in labels and gated[name].gt(0).any()]
@@ -160,10 +160,7 @@ def _gated(cells: xr.Dataset) -> pd.DataFrame:
     rows = as_rows(cells)
     if "label" not in rows.columns:
         return shares
-    width = len(labels) + 1  # unlabelled cells come first
-    pair = rows.columns["sample"].values.astype(np.int64) * width + rows.columns["label"].values + 1
-    pairs = Rows(rows.x, {"pair": Column(pair, np.arange(len(samples) * width), coded=True)})
-    counts = passes.counts(pairs, "pair").reshape(len(samples), width)
+    counts = passes.crossed(rows, "sample", "label")  # unlabelled cells come first
     has_labels = counts[:, 1:].any(axis=1)
     shares.loc[has_labels] = counts[has_labels, 1:] / counts[has_labels].sum(axis=1, keepdims=True)
     return shares
@@ -192,8 +189,3 @@ def _beside(result: xr.Dataset, gated: pd.DataFrame, labels: list[Any]) -> pd.Da
     inside = (frame["low"] <= frame["gated"]) & (frame["gated"] <= frame["high"])
     frame["inside"] = pd.arrays.BooleanArray(inside.to_numpy(), ~known.to_numpy())
     return frame
-
-
-def _some(names: xr.DataArray) -> str:
-    listed = ", ".join(map(str, names.values.tolist()[:3]))
-    return listed + (", ..." if names.size > 3 else "")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scaleshift.blocks.labels import suggestion
+from scaleshift.cells.labels.hierarchy import Hierarchy
 from scaleshift.errors import DataError
 
 
@@ -53,11 +54,10 @@ def populations(labels: Sequence[Any], parents: Mapping[Any, Any]) -> list[Popul
             f"parents is a {type(parents).__name__}, expected a mapping of names to their parents' names"
         )
     known = {child: parent for child, parent in parents.items() if parent is not None}
-    for child in known:
-        _lineage(child, known)
+    hierarchy = Hierarchy(known)
     members: dict[Any, list[int]] = {label: [] for label in labels}
     for position, label in enumerate(labels):
-        for node in _lineage(label, known):
+        for node in (label, *hierarchy.ancestors(label)):
             members.setdefault(node, []).append(position)
     _refuse_misspelt([child for child in known if child not in members], labels, known)
     return [Population(node, known.get(node), found) for node, found in members.items()]
@@ -103,17 +103,6 @@ def shares_of_parent(proportion: np.ndarray, of: list[Population]) -> np.ndarray
             parent = share[:, place[population.parent]]
             np.divide(share[:, column], parent, out=found[:, column], where=parent != 0)
     return found
-
-
-def _lineage(node: Any, parents: Mapping[Any, Any]) -> list[Any]:
-    """A population and its ancestors, upwards."""
-    line = [node]
-    while line[-1] in parents:
-        line.append(parents[line[-1]])
-        if line[-1] in line[:-1]:
-            loop = " -> ".join(map(repr, line[line.index(line[-1]) :]))
-            raise DataError(f"parents: {line[-1]!r} is its own ancestor ({loop}): give it another parent")
-    return line
 
 
 def _refuse_misspelt(unused: list[Any], labels: Sequence[Any], parents: Mapping[Any, Any]) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from scaleshift.quantify.flags import JOINT, REASONS, codes
 
 MOST_NAMES = 5  # samples with the same reasons; of more, not all are named
+MOST_LINES = 20  # of reasons; a table of hundreds of samples has its reasons in the CSV
 NAMES_WIDTH = 24  # characters; longer names wrap and leave room for the reasons
 
 
@@ -28,7 +29,8 @@ def letters(flag: str) -> str:
 def legend(samples: Sequence[str], flags: Sequence[str]) -> Group:
     """Reasons of flagged samples in words, then what each letter that occurs means.
 
-    Samples with the same reasons share a line; a reason that all of several samples have stands once.
+    Samples with the same reasons share a line; a reason that all of several samples have stands once. Of
+    many lines the first MOST_LINES are shown.
 
     Parameters
     ----------
@@ -50,10 +52,14 @@ def legend(samples: Sequence[str], flags: Sequence[str]) -> Group:
         if own:
             by_words.setdefault(_lettered(own), []).append(name)
     rows = [("all samples", _lettered(common))] if common else []
-    rows += [(_listed(names), words) for words, names in by_words.items()]
+    lines = [(_listed(names), words) for words, names in by_words.items()]
+    rows += lines[:MOST_LINES]
+    left_out = sum(len(names) for names in list(by_words.values())[MOST_LINES:])
+    more = [Text(f"and {left_out} more: see the CSV")] if left_out else []
     met = {code for flag in flags for code in codes(flag)}
     meanings = [(code, reason.meaning) for code, reason in REASONS.items() if code in met]
-    return Group(*(_grid(part) for part in (rows, meanings) if part))
+    parts: list[RenderableType] = [_grid(rows), *more] if rows else []
+    return Group(*parts, *([_grid(meanings)] if meanings else []))
 
 
 def _common(found: list[list[str]]) -> list[str]:

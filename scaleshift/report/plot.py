@@ -26,7 +26,8 @@ EDGE: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
 UNKNOWN: dict[str, Any] = {"facecolor": "#D9D9D9", "hatch": "/////", **EDGE}
 FLAG_COLOUR = "#B2182B"
 LONGEST_NAME = 40  # characters of a name that are drawn
-LONGEST_FIGURE = 60.0  # inches; more samples than that takes get thinner bars
+LONGEST_FIGURE = 26.5  # inches, 4 000 dots; more samples than that takes get thinner bars
+DOTS = 150  # an inch
 CHARACTER = 0.085  # inches, at 9 points
 LEGEND_ROW = 0.22  # inches, at 9 points
 
@@ -78,13 +79,13 @@ def plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figu
     layout = _layout(samples, labels)
     figure = Figure(figsize=(layout.width, layout.height), layout="constrained")
     axes = figure.add_subplot()
-    entries = _draw_bars(axes, result, labels) + _mark_samples(axes, result, layout)
+    entries = _draw_bars(axes, result, labels, layout) + _mark_samples(axes, result, layout)
     _draw_axes(axes, samples, layout)
     _draw_legend(figure, entries, layout)
     if path is not None:
         with replacing(path, ".png") as temporary, warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Glyph")  # names in scripts that the font lacks: boxes
-            figure.savefig(temporary, dpi=150)
+            figure.savefig(temporary, dpi=DOTS)
     return figure
 
 
@@ -100,6 +101,16 @@ class _Layout(NamedTuple):
     def font(self) -> float:
         return min(max(0.7 * 72 * self.step, 5.5), 9.0)
 
+    @property
+    def mark(self) -> float:
+        """Size of what stands at every bar, in points: marks of neighbours do not cover each other."""
+        return min(self.font + 1, max(72 * self.step, 1.0))
+
+    @property
+    def edge(self) -> float:
+        """Width of the lines around bars, in points: none where it would cover them."""
+        return 0.4 if 72 * self.step > 4 else 0.0
+
 
 def _layout(samples: list[str], labels: list[str]) -> _Layout:
     """Sizes by the number of samples and labels and the length of their names."""
@@ -114,7 +125,9 @@ def _layout(samples: list[str], labels: list[str]) -> _Layout:
     return _Layout(min(step, (height - 0.9) / n), name_width + 5.5 + legend_width, height, legend_columns)
 
 
-def _draw_bars(axes: Axes, result: xr.Dataset, labels: list[str]) -> list[tuple[Artist, str]]:
+def _draw_bars(
+    axes: Axes, result: xr.Dataset, labels: list[str], layout: _Layout
+) -> list[tuple[Artist, str]]:
     """Draw the shares; return the legend's entries."""
     from matplotlib.collections import PolyCollection
     from matplotlib.patches import Patch
@@ -129,7 +142,8 @@ def _draw_bars(axes: Axes, result: xr.Dataset, labels: list[str]) -> list[tuple[
     # A plain inverse can give negative shares: they are stacked to the left of zero.
     ends = np.where(shares >= 0, shares.clip(min=0).cumsum(axis=1), shares.clip(max=0).cumsum(axis=1))
     for start, end, style in zip((ends - shares).T, ends.T, styles, strict=True):
-        axes.add_collection(PolyCollection(_rectangles(start, end), **style), autolim=False)
+        drawn = style | {"linewidth": layout.edge}
+        axes.add_collection(PolyCollection(_rectangles(start, end), **drawn), autolim=False)
     axes.set_xlim(min(0.0, ends.min(initial=0)), max(1.0, ends.max(initial=1)))
     return [(Patch(**style), name) for name, style in zip(names, styles, strict=True)]
 
@@ -149,7 +163,7 @@ def _mark_samples(axes: Axes, result: xr.Dataset, layout: _Layout) -> list[tuple
     missing = result["proportion"].isnull().all("label").values
     for i in np.flatnonzero(missing).tolist():
         axes.text(
-            0.008, i, "no estimate", va="center_baseline", style="italic", color="0.35", size=layout.font
+            0.008, i, "no estimate", va="center_baseline", style="italic", color="0.35", size=layout.mark
         )
     flagged = [i for i, flag in enumerate(result["flag"].values) if flag]
     for i in flagged:
@@ -161,7 +175,7 @@ def _mark_samples(axes: Axes, result: xr.Dataset, layout: _Layout) -> list[tuple
             va="center_baseline",
             weight="bold",
             color=FLAG_COLOUR,
-            size=layout.font + 1,
+            size=layout.mark,
         )
     marker = Line2D([], [], marker="$!$", color=FLAG_COLOUR, linestyle="none")
     return [(marker, "flagged")] if flagged else []

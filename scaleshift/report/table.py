@@ -20,6 +20,7 @@ from scaleshift.errors import DataError
 from scaleshift.report.files import replacing, write_csv
 from scaleshift.report.hierarchy import Population, populations, shares, shares_of_parent
 from scaleshift.report.legend import legend, letters
+from scaleshift.report.metadata import sample_columns
 
 BY_LABEL = ("proportion", "proportion_low", "proportion_high", "proportion_known")
 BY_SAMPLE = (
@@ -58,8 +59,8 @@ def table(
         What a quantifier's ``predict`` returns, with dimensions (sample, label).
     path : path, optional
         Write the table there too; a file that is there is replaced as a whole. As CSV (``.csv``): in the
-        file only, a sample, label or flag text that a spreadsheet would run as a formula (it starts with
-        ``= + - @``, a tab or a carriage return) gets an apostrophe in front. Or as a workbook (``.xlsx``,
+        file only, text that a spreadsheet would run as a formula (it starts with ``= + - @``, a tab or a
+        carriage return) gets an apostrophe in front. Or as a workbook (``.xlsx``,
         with openpyxl): one row a sample and one column a label, in per cent, on the sheets percent, counts,
         low, high, percent of parent, flags, gated and about. The same result gives the same bytes.
     gated : pandas.DataFrame, optional
@@ -76,7 +77,8 @@ def table(
         proportion_known, count (estimated number of cells), unknown, unknown_low, unknown_high, distance,
         misfit, p_value, n_cells, n_invalid, flag. With `gated` also gated; with `parents` also parent and
         proportion_of_parent (NaN where the parent is empty), and rows of inner populations after each
-        sample's labels. NaN is a quantity that was not computed.
+        sample's labels. Last come the result's coordinates on `sample` (donor, day, ...); one that is
+        called like a column of the table gets "sample_" in front. NaN is a quantity that was not computed.
 
     Raises
     ------
@@ -100,11 +102,14 @@ def table(
     if gated is not None:
         keys = pd.MultiIndex.from_frame(long[["sample", "label"]])
         long["gated"] = gated.set_index(["sample", "label"])["gated"].reindex(keys).to_numpy()
+    of_samples = sample_columns(result, long.columns)
+    n_rows = len(long) // max(result.sizes["sample"], 1)  # of each sample
+    long = long.assign(**{name: np.repeat(values, n_rows) for name, values in of_samples.items()})
     if path is not None:
         with replacing(path, ".csv", ".xlsx") as temporary:
             if temporary.suffix.lower() == ".csv":
                 names = [name for name in ("sample", "label", "parent", "flag") if name in long]
-                write_csv(long, temporary, names)
+                write_csv(long, temporary, [*names, *of_samples])
             else:
                 from scaleshift.report import workbook
 
@@ -114,7 +119,7 @@ def table(
 
 def _long_form(result: xr.Dataset, of: list[Population] | None) -> pd.DataFrame:
     """One row a sample and population: labels, then the inner nodes of a hierarchy."""
-    found = result[[*BY_LABEL, *BY_SAMPLE]].transpose("sample", "label", ...)
+    found = result[[*BY_LABEL, *BY_SAMPLE]].reset_coords(drop=True).transpose("sample", "label", ...)
     columns = ["sample", "label", *BY_LABEL, "count", *BY_SAMPLE]
     if of is not None:
         found = _with_populations(found, of)

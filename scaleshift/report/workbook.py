@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from scaleshift.quantify.flags import JOINT, REASONS, codes
+from scaleshift.report.about import about
 from scaleshift.report.excel import Sheet, write_workbook
-from scaleshift.report.gated import summarize_gated
-from scaleshift.report.hierarchy import Population, shares_of_parent
+from scaleshift.report.hierarchy import Population, shares, shares_of_parent
+from scaleshift.report.metadata import sample_columns
 
 PER_CENT, WHOLE, PLAIN = "0.00", "0", "General"
-SHEETS = {
-    "percent": "per cent of all the sample's cells; unknown: cells unlike every label of the source",
-    "counts": "estimated cells: the share times the sample's cells, which need not be whole",
-    "low": "lower ends of the intervals of the sheet percent, cell by cell",
-    "high": "upper ends of the intervals of the sheet percent, cell by cell",
-    "percent of parent": "per cent of the cells of the population above; empty where that is empty",
-    "flags": "why a sample deserves caution, a row a reason",
-    "gated": "per cent that the gates found beside the estimate; difference in percentage points",
-}
+
+
+class Column(NamedTuple):
+    """A column of a sheet with a row a sample."""
+
+    heading: Any
+    format: str  # of its numbers
+    values: np.ndarray  # (n_samples,)
 
 
 def write(
@@ -47,69 +46,66 @@ def write(
         The labels' hierarchy.
     """
     result = result.transpose("sample", "label", ...)
-    sheets = [_percent(result), _counts(result)]
+    hierarchy = [] if of is None else of
+    n_cells, flag = (result[name].values for name in ("n_cells", "flag"))
+    in_all = Column("n_cells", WHOLE, n_cells)
+    percent = [*_shares(result, 100, PER_CENT), *_inner(result, hierarchy, 100, PER_CENT)]
+    counts = [*_shares(result, n_cells, WHOLE), *_inner(result, hierarchy, n_cells, WHOLE)]
+    sheets = [
+        _wide("percent", result, [*percent, in_all, Column("flag", PLAIN, flag)]),
+        _wide("counts", result, [*counts, in_all]),
+    ]
     if np.isfinite(result["proportion_low"].values).any():
-        sheets += [_ends(result, "low"), _ends(result, "high")]
+        sheets += [_wide(end, result, _shares(result, 100, PER_CENT, f"_{end}")) for end in ("low", "high")]
     if of is not None:
-        sheets.append(_of_parent(result, of))
+        sheets.append(_wide("percent of parent", result, _of_parent(result, of)))
     sheets.append(_flags(result))
     if gated is not None:
         sheets.append(_gated(gated))
-    sheets.append(_about(result, [sheet.name for sheet in sheets], gated))
-    write_workbook(sheets, path, shown)
+    made = about(result, [sheet.name for sheet in sheets], gated, of is not None)
+    write_workbook([*sheets, Sheet("about", ["about", "value"], made, [PLAIN, PLAIN])], path, shown)
 
 
-def _percent(result: xr.Dataset) -> Sheet:
-    samples, labels = _names(result)
-    columns = [
-        samples,
-        *(100 * result["proportion"].values).T.tolist(),
-        (100 * result["unknown"].values).tolist(),
-        result["n_cells"].values.tolist(),
-        result["flag"].values.tolist(),
+def _wide(name: str, result: xr.Dataset, columns: Sequence[Column]) -> Sheet:
+    """A sheet with one row a sample: its name, what describes it, then the columns."""
+    taken = ["sample", *result["label"].values.tolist(), "unknown", "n_cells", "flag"]
+    described = sample_columns(result, taken)
+    every = [
+        Column("sample", PLAIN, result["sample"].values),
+        *(Column(heading, PLAIN, values) for heading, values in described.items()),
+        *columns,
     ]
-    headings = ["sample", *labels, _unknown(labels), "n_cells", "flag"]
-    formats = [PLAIN, *[PER_CENT] * (len(labels) + 1), WHOLE, PLAIN]
-    return Sheet("percent", headings, _rows(columns), formats)
+    rows = list(zip(*(column.values.tolist() for column in every), strict=True))
+    return Sheet(name, [column.heading for column in every], rows, [column.format for column in every])
 
 
-def _counts(result: xr.Dataset) -> Sheet:
-    samples, labels = _names(result)
-    n_cells = result["n_cells"].values
-    columns = [
-        samples,
-        *(result["proportion"].values * n_cells[:, None]).T.tolist(),
-        (result["unknown"].values * n_cells).tolist(),
-        n_cells.tolist(),
+def _shares(result: xr.Dataset, factor: Any, format_: str, end: str = "") -> list[Column]:
+    """Shares of the labels and the unknown share, or one end of their intervals, times a factor."""
+    labels = result["label"].values.tolist()
+    of_labels = zip(labels, result[f"proportion{end}"].values.T, strict=True)
+    unknown = "unknown" if "unknown" not in labels else "unknown (no label)"
+    return [
+        *(Column(label, format_, factor * share) for label, share in of_labels),
+        Column(unknown, format_, factor * result[f"unknown{end}"].values),
     ]
-    headings = ["sample", *labels, _unknown(labels), "n_cells"]
-    return Sheet("counts", headings, _rows(columns), [PLAIN, *[WHOLE] * (len(labels) + 2)])
 
 
-def _ends(result: xr.Dataset, end: str) -> Sheet:
-    samples, labels = _names(result)
-    columns = [
-        samples,
-        *(100 * result[f"proportion_{end}"].values).T.tolist(),
-        (100 * result[f"unknown_{end}"].values).tolist(),
-    ]
-    headings = ["sample", *labels, _unknown(labels)]
-    return Sheet(end, headings, _rows(columns), [PLAIN, *[PER_CENT] * (len(labels) + 1)])
+def _inner(result: xr.Dataset, of: list[Population], factor: Any, format_: str) -> list[Column]:
+    """Shares of the populations that hold more than the cells of one label, times a factor."""
+    inner = [(i, population.name) for i, population in enumerate(of) if population.members != [i]]
+    share = shares(result["proportion"].values, of)
+    return [Column(f"{name} (all)", format_, factor * share[:, i]) for i, name in inner]
 
 
-def _of_parent(result: xr.Dataset, of: list[Population]) -> Sheet:
-    samples, _ = _names(result)
+def _of_parent(result: xr.Dataset, of: list[Population]) -> list[Column]:
     share = 100 * shares_of_parent(result["proportion"].values, of)
-    below = [column for column, population in enumerate(of) if population.parent is not None]
-    headings = ["sample", *(f"{of[column].name}, % of {of[column].parent}" for column in below)]
-    columns = [samples, *share[:, below].T.tolist()]
-    return Sheet("percent of parent", headings, _rows(columns), [PLAIN, *[PER_CENT] * len(below)])
+    below = [(i, population) for i, population in enumerate(of) if population.parent is not None]
+    return [Column(f"{name}, % of {parent}", PER_CENT, share[:, i]) for i, (name, parent, _) in below]
 
 
 def _flags(result: xr.Dataset) -> Sheet:
     rows = []
-    samples, _ = _names(result)
-    for sample, flag in zip(samples, result["flag"].values.tolist(), strict=True):
+    for sample, flag in zip(result["sample"].values.tolist(), result["flag"].values.tolist(), strict=True):
         for reason, code in zip(filter(None, flag.split(JOINT)), codes(flag), strict=True):
             meaning = REASONS[code].meaning if code in REASONS else None
             rows.append([sample, code, reason, meaning])
@@ -122,54 +118,5 @@ def _gated(gated: pd.DataFrame) -> Sheet:
     columns += [(100 * gated[name]).tolist() for name in per_cent]
     columns.append([None if pd.isna(held) else bool(held) for held in gated["inside"]])
     headings = ["sample", "label", *per_cent, "inside"]
-    return Sheet("gated", headings, _rows(columns), [PLAIN, PLAIN, *[PER_CENT] * len(per_cent), PLAIN])
-
-
-def _about(result: xr.Dataset, names: list[str], gated: pd.DataFrame | None) -> Sheet:
-    """What the sheets hold, and how the result was made."""
-    rows: list[list[Any]] = [[f"sheet {name!r}", SHEETS[name]] for name in names]
-    if "low" not in names:
-        rows.append(["intervals", "none were computed"])
-    if "unknown_baseline" in result:
-        rows.append(
-            [
-                "unknown_baseline",
-                f"{100 * float(result['unknown_baseline']):.2f} %: may be how samples differ",
-            ]
-            if np.isfinite(result["unknown_baseline"])
-            else ["unknown_baseline", None]
-        )
-    if gated is not None:
-        rows.append(["gated", str(summarize_gated(gated))])
-    for name, value in result.attrs.items():
-        rows += _attribute(str(name), value)
-    return Sheet("about", ["about", "value"], rows, [PLAIN, PLAIN])
-
-
-def _attribute(name: str, value: Any) -> Iterator[list[Any]]:
-    """Rows of one attribute: one for each parameter and source sample, which stand there as JSON."""
-    if name not in ("parameters", "source_samples"):
-        yield [name, value]
-        return
-    found = json.loads(value)
-    if isinstance(found, Mapping):
-        yield from ([f"parameter {key}", _text(item)] for key, item in found.items())
-    else:
-        yield from (["source sample", item] for item in found)
-
-
-def _text(value: Any) -> Any:
-    return value if isinstance(value, str | bool | int | float) else json.dumps(value)
-
-
-def _names(result: xr.Dataset) -> tuple[list[Any], list[Any]]:
-    return result["sample"].values.tolist(), result["label"].values.tolist()
-
-
-def _unknown(labels: list[Any]) -> str:
-    """Heading of the unknown share, which a label may be called too."""
-    return "unknown" if "unknown" not in labels else "unknown (no label)"
-
-
-def _rows(columns: list[list[Any]]) -> list[tuple[Any, ...]]:
-    return list(zip(*columns, strict=True))
+    rows = list(zip(*columns, strict=True))
+    return Sheet("gated", headings, rows, [PLAIN, PLAIN, *[PER_CENT] * len(per_cent), PLAIN])

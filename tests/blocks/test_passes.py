@@ -179,6 +179,23 @@ def test_values_come_in_order_of_first_appearance_with_counts():
         assert counts.tolist() == [2, 2, 1]
 
 
+@pytest.mark.parametrize(("n", "size"), [(N, N), (N, 700), (60, 3)])
+def test_pairs_of_categories_are_counted_in_one_pass_that_reads_no_x(n, size, computes):
+    def unread(block):
+        raise AssertionError("X was read")
+
+    y = np.where(np.arange(n) % 5 == 0, None, Y[:n].astype(object))
+    x = da.from_array(X[:n], chunks=(size, -1)).map_blocks(unread, meta=np.empty((0, 0)))
+    rows = as_rows(x, da.from_array(y, chunks=size), da.from_array(SAMPLE[:n], chunks=311))
+    computes.clear()
+    found = passes.crossed(rows, "sample", "label")
+    assert len(computes) == 1
+    for sample, counts in enumerate(found.tolist()):
+        of_sample = y[SAMPLE[:n] == sample].tolist()
+        assert counts == [of_sample.count(label) for label in (None, *"abcd")]
+    assert found.tolist() == passes.crossed(as_rows(X[:n], y, SAMPLE[:n]), "sample", "label").tolist()
+
+
 def test_a_measurement_is_not_taken_for_a_label(monkeypatch):
     monkeypatch.setattr(states, "MAX_VALUES", 50)
     with pytest.raises(DataError, match="is it a measurement"):

@@ -7,6 +7,7 @@ import pytest
 from fcs_bytes import fcs_bytes
 
 from scaleshift.cells.fcs import list_data_sets, read_fcs
+from scaleshift.cells.fcs.reading import Wish, describe_all
 
 NAMES = ["FSC-A", "FL1", "FL2", "Time"]
 ORDERS = ["1,2,3,4", "4,3,2,1", "3,4,1,2", "2,1,4,3"]
@@ -243,6 +244,22 @@ def test_no_event_needs_no_offsets(written, data):
         0,
         4,
     )
+
+
+def test_each_preamble_is_read_once():
+    content = b""
+    for _ in range(5):
+        content = fcs_bytes(np.ones((3, 2)), ["a", "b"], following=content)
+    begins: list[int] = []
+
+    def read(begin, end):
+        if end - begin > 3:  # else it is looked whether a data set begins there
+            begins.append(begin)
+        return content[begin:end]
+
+    files = describe_all(read, len(content), Wish("a.fcs", False, "raise"))
+    assert [fcs.n_data_sets for fcs in files] == [5] * 5
+    assert len(begins) == len(set(begins)) == 10  # HEADER and TEXT
 
 
 def test_several_data_sets_are_counted_and_chosen(written):

@@ -238,10 +238,29 @@ def test_fcs_files_are_looked_for_where_the_user_says(path, tmp_path):
         label_cells(path, workspace, fcs=fcs)
         assert labels_of(path) == EXPECTED
         label_cells(path, workspace, fcs=fcs, gates=["B cells"])
+    write_fcs(tmp_path / "moved" / "run_S1.lmd", EVENTS["S1"][:5])
+    label_cells(path, workspace, fcs=tmp_path / "moved")  # the same name with its extension comes first
     label_cells(path, write_workspace(tmp_path / "moved" / "w.wsp"))  # beside the workspace
     assert labels_of(path) == EXPECTED
     with pytest.raises(DataError, match=r"fcs: .*nowhere does not exist"):
         label_cells(path, workspace, fcs=tmp_path / "nowhere")
+
+
+def test_files_of_one_name_go_by_their_folders(tmp_path):
+    files = []
+    for day, (sample, x) in zip(("day1", "day2"), EVENTS.items(), strict=True):
+        (tmp_path / "fcs" / day).mkdir(parents=True)
+        write_fcs(tmp_path / "fcs" / day / "a.fcs", x)
+        files.append({"path": f"D:\\old\\{day}\\a.fcs", "sample": sample, "n_events": len(x)})
+    x, sample = np.vstack(list(EVENTS.values())), np.repeat(list(COUNTS), list(COUNTS.values()))
+    path = make_study(tmp_path / "study.zarr", x=x, sample=sample, files=files, markers=CHANNELS)
+    workspace = write_workspace(tmp_path / "w.wsp", files=("day2/a.fcs", "day1/a.fcs"))
+    label_cells(path, workspace, fcs=tmp_path / "fcs")
+    assert labels_of(path) == EXPECTED
+    (tmp_path / "fcs" / "day1").rename(tmp_path / "fcs" / "monday")
+    (tmp_path / "fcs" / "day2").rename(tmp_path / "fcs" / "tuesday")
+    with pytest.raises(DataError, match=r"monday.a.fcs and .*tuesday.a.fcs may both be the FCS file of file"):
+        label_cells(path, workspace, fcs=tmp_path / "fcs")
 
 
 def test_a_study_that_knows_no_files_is_matched_by_sample_name(path, tmp_path):

@@ -98,6 +98,30 @@ def test_a_sheet_names_samples_and_their_metadata(folder, tmp_path):
     assert len(report.left_out) == 2
 
 
+def test_a_sheet_cannot_shadow_what_a_study_knows_of_its_markers(folder, tmp_path):
+    sheet = pd.DataFrame(
+        {
+            "file": ["s1.fcs", "s3.fcs"],
+            "feature": ["x", "y"],
+            "channel": [1, 2],
+            "kind": ["a", "b"],
+            "marker_class": ["p", "q"],
+        }
+    )
+    panel = pd.DataFrame({"fcs_colname": ["FITC-A"], "antigen": ["CD3"], "marker_class": ["type"]})
+    report = ss.ingest(folder, tmp_path / "s.zarr", meta=sheet, panel=panel, scaling="z")
+    assert sum("the study has its own" in str(problem) for problem in report.problems) == 4
+    cells = ss.open_cells(tmp_path / "s.zarr", markers="all")
+    ss.write_cells(cells, tmp_path / "copy.zarr")
+    for path in ("s.zarr", "copy.zarr"):
+        opened = ss.open_cells(tmp_path / path)
+        assert opened["marker"].values.tolist() == ["CD3", "CD4", "CD8"]  # Time and scatter are no features
+        assert opened["channel"].values.tolist() == ["FITC-A", "PE-A", "APC-A"]
+        assert opened["marker_class"].values.tolist() == ["type", "", ""]
+        assert opened["feature_"].values.tolist() == ["x", "y"]
+        assert opened["kind_"].dims == ("sample",)
+
+
 def test_files_of_one_sample_follow_each_other(folder, tmp_path):
     sheet = pd.DataFrame({"file_name": ["s3.fcs", "s10.fcs", "s1.fcs"], "sample_id": ["a", "b", "a"]})
     ss.ingest(folder, tmp_path / "s.zarr", meta=sheet, transform="none", chunk_cells=32)

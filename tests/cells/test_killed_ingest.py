@@ -1,5 +1,6 @@
 """An import that is killed, at whatever point, goes on to the same bits."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -8,10 +9,11 @@ import numpy as np
 from fcs_bytes import fcs_bytes
 
 KILLED = """
-    import hashlib, os, signal, sys
+    import hashlib, sys
     from pathlib import Path
 
     import dask
+    from mortal import survives
     from scaleshift import SchemaError, ingest, open_cells
     from scaleshift.cells.manifest import read_manifest
 
@@ -21,24 +23,8 @@ KILLED = """
         with dask.config.set(num_workers=1):
             ingest(folder / "fcs", store, chunk_cells=16, scaling="z", resume=resume)
 
-    def kill_at(step):
-        left = step
-        def hook(event, _):
-            nonlocal left
-            if event in ("os.rename", "os.remove", "os.rmdir", "shutil.rmtree"):
-                left -= 1
-                if left < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-        sys.addaudithook(hook)
-
     def child(step, store, resume):
-        pid = os.fork()  # threads start with their first use, in the child
-        if pid == 0:
-            if step is not None:
-                kill_at(step)
-            work(store, resume)
-            os._exit(0)
-        return os.waitpid(pid, 0)[1] == 0
+        return survives(lambda: work(store, resume), step)
 
     def content(store):
         names = ("X", "obs", "var", "uns/scaling_scale")
@@ -76,7 +62,8 @@ def test_killed_at_any_step_and_resumed(tmp_path):
         events = rng.gamma(2, 100, (n, 3)).astype(np.float32)
         (tmp_path / "fcs" / f"{i}.fcs").write_bytes(fcs_bytes(events, ["Time", "FITC-A", "PE-A"]))
     command = [sys.executable, "-c", textwrap.dedent(KILLED), str(tmp_path), "0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=here)
     assert done.returncode == 0, done.stderr
     steps, *committed = map(int, done.stdout.split())
     assert steps > 70

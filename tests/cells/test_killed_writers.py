@@ -1,5 +1,6 @@
 """A writer that is killed, at whatever point, harms nothing that was there before."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -15,34 +16,22 @@ X = np.arange(120, dtype=np.float32).reshape(60, 2)
 MARKERS = ["CD3", "CD19"]
 
 KILLED = """
-    import os, shutil, signal, sys
+    import shutil, sys
+    from functools import partial
     import numpy as np
+    from mortal import survives
     from scaleshift.cells import append_cells, as_cells, write_cells
 
     folder, action = sys.argv[1:]
     x = np.arange(120, dtype=np.float32).reshape(60, 2)
     new = as_cells(x[26:], ["c"] * 20 + ["d"] * 14, [1, 7] * 17, ["CD3", "CD19"])
 
-    def kill_at(step):
-        left = step
-        def hook(event, _):
-            nonlocal left
-            if event in ("os.rename", "os.remove", "os.rmdir", "shutil.rmtree"):
-                left -= 1
-                if left < 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-        sys.addaudithook(hook)
-
     for step in range(200):
         path = f"{folder}/{step}.zarr"
         if action == "append":
             shutil.copytree(f"{folder}/old.zarr", path)
-        child = os.fork()  # zarr's own thread starts with its first use, in the child
-        if child == 0:
-            kill_at(step)
-            append_cells(new, path) if action == "append" else write_cells(new, path, chunk_cells=20)
-            os._exit(0)
-        if os.waitpid(child, 0)[1] == 0:
+        write = append_cells if action == "append" else partial(write_cells, chunk_cells=20)
+        if survives(partial(write, new, path), step):
             print(step)
             break
 """
@@ -51,9 +40,9 @@ KILLED = """
 def killed_at_every_step(folder, action: str) -> int:
     """Run an action, killed before its first, second, ... change of a file; the number of changes."""
     script = textwrap.dedent(KILLED)
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(folder), action], check=True, capture_output=True, text=True
-    )
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", script, str(folder), action]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=here)
     return int(done.stdout)
 
 

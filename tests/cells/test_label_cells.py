@@ -78,7 +78,7 @@ def test_parents_are_kept_with_the_study_until_it_is_labelled_again(path, tmp_pa
 @pytest.mark.parametrize(
     ("parents", "message"),
     [
-        ({"a": "b", "b": "c", "c": "a"}, r"'b' is its own ancestor: mend the chain b < c < a"),
+        ({"a": "b", "b": "c", "c": "a"}, r"'a' is its own ancestor \('a' -> 'b' -> 'c' -> 'a'\)"),
         (pd.DataFrame({"label": ["a"]}), "table: has no column 'parent'"),
         ("missing.csv", "missing.csv: does not exist, expected a sheet"),
     ],

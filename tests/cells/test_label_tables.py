@@ -48,6 +48,17 @@ def test_files_go_by_path_base_name_or_bare_name(path, form):
     assert labels_of(path)[:65] == EXPECTED[:65]
 
 
+@pytest.mark.parametrize("form", ["day{}/a.fcs", "D:\\x\\day{}\\a", "/data/day{}/a.fcs"])
+def test_files_of_one_name_go_by_their_folders(tmp_path, form):
+    files = [{"path": f"/data/day{i}/a.fcs", "sample": s, "n_events": 2} for i, s in enumerate("vw", 1)]
+    path = make_study(tmp_path / "study.zarr", x=X[:4], sample=list("vvww"), files=files)
+    names = [form.format(2), form.format(1)]
+    label_cells(path, pd.DataFrame({"file": names, "event": [1, 0], "label": ["T", "B"]}))
+    assert labels_of(path) == ["B", None, None, "T"]
+    with pytest.raises(DataError, match=r"2 files go by the name 'a.fcs' \(/data/day1/a.fcs, /data/day2/a"):
+        label_cells(path, pd.DataFrame({"file": ["a.fcs"], "event": [0], "label": ["T"]}))
+
+
 def test_the_sample_column_serves_where_there_is_no_file(path):
     label_cells(path, pd.DataFrame({"Sample": SAMPLES, "EVENT": EVENTS, "gate": LABELS}), column="gate")
     assert labels_of(path) == EXPECTED

@@ -97,6 +97,15 @@ def test_columns_called_like_the_layout_are_renamed_aloud():
     assert [p.level for p in read.problems] == ["note"] * 3
 
 
+@pytest.mark.parametrize(
+    "name", ["feature", "channel", "kind", "marker_class", "scaling_location", "scaling_scale"]
+)
+def test_columns_called_like_those_of_the_markers_are_renamed_aloud(name):
+    read = sheet(file=["a.fcs"], **{name: ["x"]})
+    assert read.metadata == {f"{name}_": ("x",)}
+    assert str(read.problems[0]).startswith(f"table: the column {name!r} is called '{name}_'")
+
+
 def test_an_empty_column_is_left_out_aloud():
     read = sheet(file=["a.fcs", "b.fcs"], day=[None, "NA"])
     assert read.metadata == {}
@@ -125,10 +134,12 @@ def test_files_of_one_sample_follow_each_other_in_the_order_of_the_sheet():
         ("day1/a.fcs", "/data/day1/a.fcs"),
         ("day1\\a.fcs", "/data/day1/a.fcs"),
         ("./day1/a.fcs", "/data/day1/a.fcs"),
-        ("old/place/a.fcs", "/data/day1/a.fcs"),
+        ("day1/a.fcs", "a.fcs"),
+        ("../DAY1/a", "/data/day1/a.fcs"),
+        ("data/day1/a.fcs", "../day1/a.fcs"),
+        ("gate.csv", "gates/gate.csv.gz"),
         ("/elsewhere/a.fcs", "/data/day1/a.fcs"),
         ("C:\\Users\\me\\a.fcs", "/data/day1/a.fcs"),
-        ("../../etc/a.fcs", "/data/day1/a.fcs"),
         ("a", "/data/day1/a.fcs"),
         ("A.FCS", "/data/day1/a.fcs"),
         ("a.fcs", "/data/day1/a.LMD"),
@@ -142,6 +153,55 @@ def test_a_row_means_the_file_that_it_fits(row, path):
     matched = match_files(sheet(file=[row], sample=["s"]), [path])
     assert matched.samples == {path: "s"}
     assert matched.problems == []
+
+
+@pytest.mark.parametrize(
+    ("row", "path"),
+    [
+        ("day1/s1.fcs", "/data/day2/s1.fcs"),
+        ("old/day1/s1.fcs", "new/day1/s1.fcs"),
+        ("data\\day1\\S1", "data/day2/s1.fcs"),
+        ("../../etc/s1.fcs", "/data/day2/s1.fcs"),
+        ("/data/day1/s1.fcs", "/data/day2/s1.fcs"),
+        ("C:\\data\\day1\\s1.fcs", "C:\\data\\day2\\s1.fcs"),
+    ],
+)
+def test_a_row_that_means_a_file_in_another_folder_is_told(row, path):
+    matched = match_files(sheet(file=[row], sample=["s"]), [path])
+    assert matched.samples == {path: "s"}
+    (problem,) = matched.problems
+    assert problem.level == "warning"
+    assert problem.text == f"the row {row!r} stands for {path}, in another folder"
+
+
+def test_a_tree_that_moved_is_told_in_one_line():
+    read = sheet(file=[f"old/s{i}.fcs" for i in range(30)], sample=[f"s{i}" for i in range(30)])
+    (problem,) = match_files(read, [f"new/s{i}.fcs" for i in range(30)]).problems
+    assert problem.text.endswith(
+        "the row 'old/s0.fcs' stands for new/s0.fcs, in another folder (and 29 more rows)"
+    )
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["C:\\data\\day1\\a.fcs", "C:\\data\\day2\\a.fcs"],
+        ["/home/me/day1/a.fcs", "/home/me/day2/a.fcs"],
+        ["../day1/a.fcs", "../day2/a.fcs"],
+        ["Day1/a", "Day2/a"],
+        ["2021/day1/a.fcs", "day2/a.fcs"],
+    ],
+)
+def test_folders_tell_files_of_one_name_apart_wherever_the_sheet_was_written(rows):
+    paths = ["/mnt/2021/day2/a.fcs", "/mnt/2021/day1/a.fcs"]
+    matched = match_files(sheet(file=rows, sample=["one", "two"]), paths)
+    assert matched.samples == {paths[1]: "one", paths[0]: "two"}
+    assert matched.problems == []
+
+
+def test_the_row_that_names_a_folder_leaves_the_other_file_to_the_row_that_names_none():
+    read = sheet(file=["a.fcs", "day1/a.fcs"], sample=["one", "two"])
+    assert match_files(read, ["day1/a.fcs", "a.fcs"]).samples == {"a.fcs": "one", "day1/a.fcs": "two"}
 
 
 def test_the_better_fit_takes_the_file():

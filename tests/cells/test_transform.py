@@ -191,7 +191,8 @@ def test_auto_guesses_the_cofactor_and_says_so():
     assert found["CD3"] == found["CD19"] == Arcsinh(5)
     assert found["Time"] == found["FSC-A"] == found["beads"] == Identity()
     assert sentences == [
-        "arcsinh(x / 5) for 4 markers: mass cytometry by its channel names; pass transform=... to choose",
+        "arcsinh(x / 5) for 4 markers: mass cytometry by its channel names; "
+        "pass transform=... (--transform) to choose",
         "Time, FSC-A, beads stay as they are: no marker",
     ]
     found, sentences = chosen("auto", "fluorescence")
@@ -204,7 +205,7 @@ def test_auto_leaves_an_unknown_modality_alone_and_says_so():
     assert set(found.values()) == {Identity()}
     assert sentences[0] == (
         "4 markers stay as they are: neither mass cytometry nor fluorescence by the channel names; "
-        "pass transform='arcsinh:5' or another one to choose"
+        "pass transform='arcsinh:5' (--transform) or another one to choose"
     )
 
 
@@ -239,7 +240,7 @@ def test_a_mapping_names_columns_and_the_rest_is_auto_or_the_default():
         "arcsinh(x / 1000) for FSC-A: as asked",
         "logicle(T=262144, W=0.5, M=4.5, A=0) for CD3: as asked",
         "arcsinh(x / 5) for CD4, CD8, CD19: mass cytometry by its channel names; "
-        "pass transform=... to choose",
+        "pass transform=... (--transform) to choose",
         "Time, beads stay as they are: no marker",
     ]
     found, _ = chosen({"CD3": "none", "default": "arcsinh:20"}, "unknown")

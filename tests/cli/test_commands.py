@@ -75,6 +75,29 @@ def test_targets_without_any_label_are_the_main_job(tmp_path):
     assert "the source has no labels" in failed.output
 
 
+def test_a_study_without_labels_is_told_how_to_get_them(tmp_path):
+    store = tmp_path / "s.zarr"
+    ss.write_cells(ss.as_cells(RNG.standard_normal((40, 2)), sample=["a", "b"] * 20), store)
+    failed = run("quantify", store, "--source", "sample == a", code=1).output.replace("\n", "")
+    assert f"s.zarr has no labels: run `scaleshift label {store} TABLE` first" in failed
+    assert "pass y" not in failed
+
+
+@pytest.mark.parametrize("name", ["out.xlsx", "proportions.CSV", "out.png"])
+@pytest.mark.parametrize("verb", [["quantify", "no.zarr", "--source", "sample == a"], ["demo"]])
+def test_an_output_that_is_called_like_a_file_is_refused(tmp_path, name, verb):
+    found = run(*verb, "--output", tmp_path / name, code=2)
+    assert "--output takes a folder" in found.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_all_selects_the_samples_of_the_source_too(study):
+    found = run("quantify", study, "--source", "sample == S2", "--target", "all", "--json").stdout
+    assert [sample["sample"] for sample in json.loads(found)["samples"]] == ["S2", "S3", "S10"]
+    everything = run("quantify", study, "--source", "all", code=2)
+    assert "pass --target all" in everything.output
+
+
 def test_an_output_that_cannot_be_made_is_told_before_anything_runs(study, tmp_path, monkeypatch):
     monkeypatch.setattr("scaleshift.cli.quantify.run", lambda *a, **k: pytest.fail("it ran"))
     (tmp_path / "file").touch()
@@ -103,9 +126,12 @@ def test_a_saved_model_answers_as_the_one_that_was_fitted(study, tmp_path, metho
     target = ["--target", "sample == S10", "--json"]
     learn = ["--source", "sample == S2", "--method", method, "--level", "0.5", "--bootstrap", "50"]
     learn += ["--save-model", tmp_path / "model"]
-    first = run("quantify", study, *learn, *target).stdout
-    assert run("quantify", study, "--model", tmp_path / "model", *target).stdout == first
-    assert set(json.loads(first)["attributes"]) >= {"seed", "bandwidth", "unknown_baseline"}
+    first = json.loads(run("quantify", study, *learn, *target).stdout)
+    again = json.loads(run("quantify", study, "--model", tmp_path / "model", *target).stdout)
+    assert first["attributes"].pop("source") == "sample == S2"
+    assert again["attributes"].pop("model") == str(tmp_path / "model")
+    assert again == first
+    assert set(first["attributes"]) >= {"seed", "bandwidth", "unknown_baseline"}
 
 
 def test_a_model_quantifies_all_samples_where_none_are_chosen(study, tmp_path):

@@ -1,6 +1,7 @@
 """Samples chosen by what describes them, and what is left in the output folder."""
 
 import importlib.util
+import json
 
 import numpy as np
 import openpyxl
@@ -120,7 +121,56 @@ def test_without_openpyxl_the_rest_is_written(study, tmp_path, monkeypatch):
         "proportions.csv",
         "proportions.png",
     ]
-    assert "xlsx" not in found.output
+    assert 'proportions.xlsx needs openpyxl: pip install "scaleshift[excel]"' in found.output
+
+
+def test_what_an_earlier_run_left_is_not_taken_for_this_ones(study, tmp_path, monkeypatch):
+    run(study, "--source", "day == 0", "--output", tmp_path)
+    monkeypatch.setattr("scaleshift.report.excel.MAX_ROWS", 1)
+    found = run(study, "--source", "day == 0", "--target", "sample == S3", "--output", tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["proportions.csv", "proportions.png"]
+    for name in ("gated.csv", "proportions.xlsx"):
+        assert f"removed {tmp_path / name}: an earlier run wrote it" in found.stderr
+
+
+def test_a_file_of_the_user_stays_whatever_its_name(study, tmp_path):
+    mine = {"gated.csv": "file,event,label\n", "proportions.xlsx": "a workbook"}
+    for name, text in mine.items():
+        (tmp_path / name).write_text(text)
+    found = run(study, "--source", "day == 0", "--target", "sample == S3", "--output", tmp_path)
+    assert (tmp_path / "gated.csv").read_text() == mine["gated.csv"]
+    assert "removed" not in found.output
+
+
+def test_what_describes_samples_is_in_the_tables_and_in_the_json(study, tmp_path):
+    found = run(study, "--source", "day == 0", "--output", tmp_path, "--json")
+    of_sample = {sample["sample"]: sample["metadata"] for sample in json.loads(found.stdout)["samples"]}
+    assert of_sample["S3"] == {"day": 7, "arm": None, "gated": False}
+    table = pd.read_csv(tmp_path / "proportions.csv")
+    assert table.columns.tolist()[-3:] == ["day", "arm", "gated"]
+    assert table.loc[table["sample"] == "S4", "arm"].tolist() == ["control", "control"]
+    sheet = openpyxl.load_workbook(tmp_path / "proportions.xlsx")["percent"]
+    assert [cell.value for cell in sheet[1]][:5] == ["sample", "day", "arm", "gated", "A"]
+    assert [cell.value for cell in sheet[2]][:4] == ["S3", 7, None, False]
+
+
+def test_about_tells_what_was_selected_and_how_cells_were_treated(study, tmp_path):
+    run(study, "--source", "day == 0", "--target", "all", "--scaling", "z", "--output", tmp_path)
+    sheet = openpyxl.load_workbook(tmp_path / "proportions.xlsx")["about"]
+    rows = [[cell.value for cell in row] for row in sheet]
+    for row in (
+        ["study", str(study)],
+        ["source", "day == 0"],
+        ["source sample", "S1"],
+        ["target", "all"],
+        ["feature", "0"],
+        ["transform", "not known"],
+        ["scaling", "each sample by its own mean and standard deviation"],
+        ["seed", 0],
+        ["scaleshift_version", ss.__version__],
+    ):
+        assert row in rows
+    assert not any(value == "null" for _, value in rows)
 
 
 def test_a_workbook_that_excel_cannot_hold_does_not_take_the_rest_with_it(study, tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import json
 import re
 
 import numpy as np
+import openpyxl
 import pandas as pd
 import pytest
 from click.testing import CliRunner
@@ -89,3 +90,28 @@ def test_proportions_are_those_of_the_arrays(study, tmp_path):
     assert by_files["sample"].tolist() == by_arrays["sample"].tolist()
     np.testing.assert_allclose(by_files["proportion"], by_arrays["proportion"], atol=1e-12)
     np.testing.assert_allclose(by_files["unknown"], by_arrays["unknown"], atol=1e-12)
+
+
+def test_tables_name_files_and_what_was_done_to_them(study, tmp_path):
+    store, output = tmp_path / "s.zarr", tmp_path / "out"
+    treated = ["--transform", "arcsinh:5", "--transform", "m0=none"]
+    run("ingest", study / "fcs", store, "--skip", "--markers", "common", *treated)
+    run("label", store, study / "labels.csv")
+    run("quantify", store, "--source", "sample in (S01, S09)", "--bootstrap", "0", "--output", output)
+    table = pd.read_csv(output / "proportions.csv").set_index("sample")
+    assert set(table.loc["S02", "file_name"]) == {"S02.fcs"}
+    rows = [
+        [cell.value for cell in row] for row in openpyxl.load_workbook(output / "proportions.xlsx")["about"]
+    ]
+    for row in (
+        ["compensation", "none"],
+        ["target", "all samples but those of the source"],
+        ["left out at import", "cut.fcs"],
+        ["left out at import", "empty.fcs"],
+    ):
+        assert row in rows
+    (done,) = (value for name, value in rows if name == "transform")
+    assert "none: m0" in done.split("; ")
+    assert "arcsinh(x / 5): m" in done
+    assert any(name == "remark at import" and value.startswith("error: cut.fcs: ") for name, value in rows)
+    assert not any(str(study) in str(value) for _, value in rows)  # where files lay says nothing

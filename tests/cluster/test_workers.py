@@ -23,6 +23,7 @@ from scaleshift.cells.intake.assembly import assemble
 from scaleshift.cells.intake.plan import Options, plan_study
 from scaleshift.cells.manifest import read_manifest
 from scaleshift.cli import main
+from scaleshift.errors import DataError
 
 RNG = np.random.default_rng(0)
 N = 40_000
@@ -51,6 +52,22 @@ def sums_of_a_mortal_worker(block, n_groups, marker):
 
 def total(kernel=sums, **parameters):
     return passes.total(kernel, rows(), {"sum": (3, 4)}, n_groups=3, **parameters)["sum"]
+
+
+def test_codes_that_another_process_has_written_are_not_read_with_the_old_names(tmp_path):
+    path = tmp_path / "study.zarr"
+    sample, names = np.repeat(["s1", "s2"], 50), np.array(["A", "B"])
+    ss.write_cells(ss.as_cells(X[:100], sample, names[np.arange(100) % 2]), path, chunk_cells=16)
+    with Client(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None):
+        opened = ss.open_cells(path)
+        assert opened["label_code"].data.compute().tolist() == [0, 1] * 50  # the worker has the array open
+        events = np.tile(np.arange(50), 2)
+        ss.label_cells(
+            path, pd.DataFrame({"sample": sample, "event": events, "label": names[1 - events % 2]})
+        )
+        with pytest.raises(DataError, match=r"study.zarr was written anew since it was opened"):
+            opened["label_code"].data.compute()
+        assert ss.open_cells(path)["label_code"].data.compute().tolist() == [1, 0] * 50
 
 
 @pytest.fixture(scope="module")

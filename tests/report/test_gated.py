@@ -135,7 +135,7 @@ def test_the_long_table_takes_the_gated_shares_along(result, cells):
 def test_what_cannot_be_compared_is_refused(result, cells):
     others = ss.as_cells(np.zeros((2, 1)), sample=["S8", "S9"])
     with pytest.raises(
-        DataError, match=r"among the cells \(S1, S2, S3 and S8, S9\): pass the cells that were"
+        DataError, match=r"among the cells \(S1, S2, S3; in the cells: S8, S9\): pass those that were"
     ):
         compare_gated(result, others)
     with pytest.raises(SchemaError, match="cells is a ndarray"):

@@ -107,7 +107,17 @@ def test_the_figure_grows_with_the_samples_and_stays_drawable(make_result):
     heights = [plot(random_result(make_result, n, 2)).get_figheight() for n in (1, 20, 60, 200, 5000)]
     assert heights == sorted(heights)
     assert heights[0] < 3
-    assert heights[-1] * 150 < 2**16  # the longest side that matplotlib can save, at 150 dots an inch
+    assert heights[-1] * 150 <= 4_000  # dots: what a screen and a page can still show
+
+
+def test_marks_of_many_samples_do_not_cover_each_other(make_result):
+    for n, edge in ((20, 0.4), (2_000, 0.0)):
+        figure = plot(random_result(make_result, n, 2))
+        figure.draw_without_rendering()
+        axes = figure.axes[0]
+        step = axes.get_window_extent().height / n * 72 / figure.dpi  # points
+        assert all(mark.get_size() <= max(step * 1.1, 1) for mark in axes.texts)
+        assert {float(kind.get_linewidth()[0]) for kind in axes.collections} == {edge}
 
 
 def test_names_are_drawn_as_they_are(make_result):

@@ -28,6 +28,7 @@ COLUMNS = [
     "n_cells",
     "n_invalid",
     "flag",
+    "day",  # of the sample
 ]
 
 
@@ -111,6 +112,29 @@ def test_a_name_never_becomes_a_formula_in_the_csv(make_result, tmp_path, name):
     back = pd.read_csv(tmp_path / "proportions.csv")
     assert back.loc[0, ["sample", "label", "flag"]].tolist() == ["'" + name] * 3
     assert back["label"].tolist()[1] == "T"
+
+
+def test_what_describes_samples_stands_in_all_their_rows_behind_the_numbers(result, tmp_path):
+    told = {"donor": ["=1+1", None, "D3"], "flag_of": [1, 2, 3], "=n": [0.5, np.nan, 1]}
+    described = result.drop_vars("day").assign_coords({k: ("sample", v) for k, v in told.items()})
+    rows = table(described, tmp_path / "p.csv", parents={"B": "lymphocytes", "T": "lymphocytes"})
+    assert rows.columns.tolist()[-4:] == ["flag", "donor", "flag_of", "=n"]
+    assert rows["flag_of"].tolist() == [1] * 3 + [2] * 3 + [3] * 3
+    back = pd.read_csv(tmp_path / "p.csv")
+    assert back["donor"].tolist()[:3] == ["'=1+1"] * 3
+    assert back.columns[-1] == "'=n"  # headings are no formulas either
+    assert back["donor"].isna().tolist()[3:6] == [True] * 3
+
+
+def test_a_description_called_like_a_column_makes_way(result):
+    times = np.array(["2024-03-01"] * 3, "datetime64[D]").astype("datetime64[ns]")
+    described = result.assign_coords(parent=("sample", times), gated=("sample", [True, False, True]))
+    gated = pd.DataFrame({"sample": ["S1"], "label": ["B"], "gated": [0.3]})
+    rows = table(described, gated=gated, parents={"B": "T"})
+    assert rows["gated"].tolist()[0] == 0.3
+    assert rows["sample_gated"].tolist()[0] is True
+    assert rows["parent"].tolist()[0] == "T"
+    assert rows["sample_parent"].tolist()[0].startswith("2024-03-01")
 
 
 def test_a_negative_number_is_no_formula(make_result, tmp_path):
@@ -292,6 +316,14 @@ def test_samples_with_the_same_reasons_share_a_line(make_result):
 
 def test_of_many_samples_with_the_same_reasons_two_are_named(make_result):
     assert legend_of(flagged(make_result, "", *["no cells"] * 14))[0] == "S02, S03 and 12 more E no cells"
+
+
+def test_of_hundreds_of_reasons_twenty_are_printed_and_the_csv_has_the_rest(make_result):
+    lines = legend_of(flagged(make_result, "", *[f"few cells: {i}" for i in range(480)]))
+    assert len(lines) == 22
+    assert lines[19] == "S21 F few cells: 19"
+    assert lines[20] == "and 460 more: see the CSV"
+    assert lines[21].startswith("F under 50 cells")
 
 
 def test_a_reason_of_every_sample_stands_once(make_result):

@@ -40,25 +40,25 @@ def test_percent_holds_one_row_a_sample_in_full_precision(make_result, tmp_path)
     sheet = written(make_result([[third, 0.5]], ["S1"], ["B", "T"], flags=["few cells: 12"]), tmp_path)[
         "percent"
     ]
-    assert rows(sheet)[0] == ["sample", "B", "T", "unknown", "n_cells", "flag"]
-    sample, b, t, unknown, n_cells, flag = sheet[2]
+    assert rows(sheet)[0] == ["sample", "day", "B", "T", "unknown", "n_cells", "flag"]
+    sample, _, b, t, unknown, n_cells, flag = sheet[2]
     assert (sample.value, t.value, n_cells.value, flag.value) == ("S1", 50, 1000, "few cells: 12")
     assert b.value == pytest.approx(100 / 3, rel=1e-15)
     assert unknown.value == pytest.approx(100 / 6, rel=1e-12)
-    assert [cell.data_type for cell in sheet[2]] == ["s", "n", "n", "n", "n", "s"]
+    assert [cell.data_type for cell in sheet[2]] == ["s", "n", "n", "n", "n", "n", "s"]
     assert b.number_format == "0.00"
 
 
 def test_the_sheets_of_one_layout_agree_cell_by_cell(result, tmp_path):
     book = written(result, tmp_path)
-    assert rows(book["low"])[0] == rows(book["high"])[0] == rows(book["percent"])[0][:4]
-    assert rows(book["low"])[1] == ["S1", 20, 45, 24]
-    assert rows(book["high"])[1] == ["S1", 30, pytest.approx(55), 26]
-    assert rows(book["counts"])[1] == ["S1", 250, 500, 250, 1000]
+    assert rows(book["low"])[0] == rows(book["high"])[0] == rows(book["percent"])[0][:5]
+    assert rows(book["low"])[1] == ["S1", 0, 20, 45, 24]
+    assert rows(book["high"])[1] == ["S1", 0, 30, pytest.approx(55), 26]
+    assert rows(book["counts"])[1] == ["S1", 0, 250, 500, 250, 1000]
 
 
 def test_what_was_not_computed_is_an_empty_cell(result, tmp_path):
-    assert rows(written(result, tmp_path)["percent"])[2] == ["S2", None, None, None, 1000, "no cells"]
+    assert rows(written(result, tmp_path)["percent"])[2] == ["S2", 1, None, None, None, 1000, "no cells"]
 
 
 def test_without_intervals_there_are_no_sheets_of_them(result, tmp_path):
@@ -89,12 +89,61 @@ def test_about_tells_how_the_result_was_made(result, tmp_path):
         ["citation", "Someone (2023)"],
         ["parameter n_bootstrap", 200],
         ["parameter bandwidth", "auto"],
-        ["parameter resample", "null"],
         ["seed", 7],
         ["source sample", "S8"],
         ["source sample", "S9"],
     ):
         assert row in found
+    assert "parameter resample" not in [name for name, _ in found]  # left to the method
+
+
+def test_about_begins_with_what_was_asked_whatever_the_order_of_the_attributes(result, tmp_path):
+    attributes = {
+        "zebra": 1,
+        "seed": 7,
+        "import_left_out": '["b.fcs", "c.fcs"]',
+        "target": "day == 7",
+        "study": "data/study.zarr",
+        "source_samples": "[]",
+        "features": '["CD3"]',
+    }
+    found = rows(written(result.assign_attrs(attributes), tmp_path)["about"])
+    first = [row[0] for row in found].index("study")
+    assert found[first : first + 8] == [
+        ["study", "data/study.zarr"],
+        ["source sample", "none"],
+        ["target", "day == 7"],
+        ["feature", "CD3"],
+        ["left out at import", "b.fcs"],
+        ["left out at import", "c.fcs"],
+        ["seed", 7],
+        ["zebra", 1],
+    ]
+
+
+def test_what_describes_samples_stands_behind_their_names(make_result, tmp_path):
+    told = {"donor": ["D1", "=1+1"], "T": [1.5, np.nan], "gated": np.array([True, None], object)}
+    result = make_result([[0.25, 0.5]] * 2, ["S1", "S2"], ["B", "T"])
+    described = result.drop_vars("day").assign_coords({k: ("sample", v) for k, v in told.items()})
+    book = written(described, tmp_path, parents={"B": "all", "T": "all"})
+    for name in ("percent", "counts", "low", "high", "percent of parent"):
+        assert rows(book[name])[0][:4] == ["sample", "donor", "sample_T", "gated"]
+        assert rows(book[name])[1][:4] == ["S1", "D1", 1.5, True]
+        assert rows(book[name])[2][:4] == ["S2", "=1+1", None, None]
+        assert (book[name]["B3"].data_type, book[name]["B3"].quotePrefix) == ("s", True)
+
+
+def test_inner_populations_stand_to_the_right_of_the_labels(make_result, tmp_path):
+    result = make_result([[0.1, 0.3, 0.2]], ["S1"], ["T", "CD4", "B"]).drop_vars("day")
+    parents = {"CD4": "T", "T": "lymphocytes", "B": "lymphocytes"}
+    book = written(result, tmp_path, parents=parents)
+    headings = ["sample", "T", "CD4", "B", "unknown", "T (all)", "lymphocytes (all)", "n_cells"]
+    assert rows(book["percent"])[0] == [*headings, "flag"]
+    assert rows(book["percent"])[1][5:7] == [pytest.approx(40), pytest.approx(60)]
+    assert rows(book["counts"])[0] == headings
+    assert rows(book["counts"])[1][5:7] == [pytest.approx(400), pytest.approx(600)]
+    assert rows(book["low"])[0] == headings[:5]  # there are intervals of labels only
+    assert "columns with (all)" in [row[0] for row in rows(book["about"])]
 
 
 def test_per_cent_of_parent_has_a_column_a_population_below_another(result, tmp_path):
@@ -102,12 +151,13 @@ def test_per_cent_of_parent_has_a_column_a_population_below_another(result, tmp_
     sheet = written(result, tmp_path, parents=parents)["percent of parent"]
     assert rows(sheet)[0] == [
         "sample",
+        "day",
         "B, % of lymphocytes",
         "T, % of lymphocytes",
         "lymphocytes, % of cells",
     ]
-    assert rows(sheet)[1] == ["S1", pytest.approx(100 / 3), pytest.approx(200 / 3), 100]
-    assert rows(sheet)[2] == ["S2", None, None, None]
+    assert rows(sheet)[1] == ["S1", 0, pytest.approx(100 / 3), pytest.approx(200 / 3), 100]
+    assert rows(sheet)[2] == ["S2", 1, None, None, None]
 
 
 def test_gated_shares_are_a_sheet_in_per_cent_and_a_sentence(result, tmp_path):
@@ -138,14 +188,14 @@ def test_heading_and_names_stay_in_sight_and_columns_fit_them(make_result, tmp_p
 def test_a_name_stays_text_whatever_it_looks_like(make_result, tmp_path, name):
     book = written(make_result([[0.25, 0.75]], [name], [name, "T"], flags=[name]), tmp_path)
     sheet = book["percent"]
-    for cell in (sheet["A2"], sheet["B1"], sheet["F2"]):
+    for cell in (sheet["A2"], sheet["C1"], sheet["G2"]):
         assert (cell.value, cell.data_type) == (name, "s")
         assert bool(cell.quotePrefix) == name.startswith(("=", "+", "-", "@"))  # after an edit too
 
 
 def test_int_and_bool_labels_keep_their_type_and_long_numbers_their_digits(make_result, tmp_path):
-    assert rows(written(make_result([[0.5, 0.5]], [1], [2, 10]), tmp_path)["counts"])[0][1:3] == [2, 10]
-    assert rows(written(make_result([[0.5, 0.5]], ["S"], [False, True]), tmp_path)["low"])[0][1:3] == [
+    assert rows(written(make_result([[0.5, 0.5]], [1], [2, 10]), tmp_path)["counts"])[0][2:4] == [2, 10]
+    assert rows(written(make_result([[0.5, 0.5]], ["S"], [False, True]), tmp_path)["low"])[0][2:4] == [
         False,
         True,
     ]
@@ -161,12 +211,12 @@ def test_characters_that_a_workbook_cannot_hold_are_replaced(make_result, tmp_pa
         tmp_path,
     )
     assert rows(book["percent"])[1][0] == "a{0}b{0}{0}{0}c".format("\N{REPLACEMENT CHARACTER}")
-    assert rows(book["percent"])[0][1] == "Zellen γδ"
+    assert rows(book["percent"])[0][2] == "Zellen γδ"
 
 
 def test_a_label_called_unknown_is_not_taken_for_the_unknown_share(make_result, tmp_path):
     sheet = written(make_result([[0.25, 0.5]], ["S1"], ["unknown", "T"]), tmp_path)["percent"]
-    assert rows(sheet)[0][:4] == ["sample", "unknown", "T", "unknown (no label)"]
+    assert rows(sheet)[0][2:5] == ["unknown", "T", "unknown (no label)"]
 
 
 def test_the_same_result_gives_the_same_bytes_at_any_time(result, tmp_path, monkeypatch):
@@ -197,7 +247,7 @@ def test_what_excel_cannot_hold_is_refused_with_the_way_out(make_result, result,
     with pytest.raises(DataError, match=r"'percent' would have 4 rows, Excel holds 3: write a \.csv"):
         table(result, tmp_path / "p.xlsx")
     monkeypatch.undo()
-    with pytest.raises(DataError, match=r"'percent' would have 16404 columns, Excel holds 16384"):
+    with pytest.raises(DataError, match=r"'percent' would have 16405 columns, Excel holds 16384"):
         table(
             make_result(np.zeros((1, 16_400)), ["S"], np.arange(16_400), unknown=[0.5]), tmp_path / "p.xlsx"
         )
@@ -222,4 +272,4 @@ def test_without_openpyxl_the_way_to_it_is_told(result, tmp_path, monkeypatch):
 
 def test_a_result_without_samples_is_a_workbook_of_headings(make_result, tmp_path):
     book = written(make_result(np.zeros((0, 2)), [], ["B", "T"]), tmp_path)
-    assert rows(book["percent"]) == [["sample", "B", "T", "unknown", "n_cells", "flag"]]
+    assert rows(book["percent"]) == [["sample", "day", "B", "T", "unknown", "n_cells", "flag"]]

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from scaleshift.cells.fcs.remarks import Remarks, several
+from scaleshift.cells.fcs.remarks import Remarks
 from scaleshift.cells.fcs.text import integer, number, words
+from scaleshift.cells.problem import several
 from scaleshift.errors import DataError
 
 LITTLE, BIG = "<", ">"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Literal
 
-from scaleshift.cells.fcs.remarks import several
 from scaleshift.cells.fcs.text import integer, words
+from scaleshift.cells.problem import several
 from scaleshift.cells.treatment.compensation import Spillover
 from scaleshift.errors import DataError
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from scaleshift.cells.fcs.header import HEADER_BYTES, Header, Span
 from scaleshift.cells.fcs.layout import Layout
-from scaleshift.cells.fcs.remarks import several
 from scaleshift.cells.fcs.text import integer, words
+from scaleshift.cells.problem import several
 from scaleshift.errors import DataError
 
 _TOO_LARGE = 99_999_999  # what eight digits of the HEADER can say at most
@@ -30,6 +30,17 @@ class Place(NamedTuple):
     n_events: int
     layout: Layout
     warnings: list[str]
+
+
+class _Sought(NamedTuple):
+    """What is known of DATA before its place is."""
+
+    pairs: Mapping[str, Span]  # of HEADER and TEXT
+    told: Mapping[str, Span]  # those that say where DATA ends
+    need: int  # bytes of all events
+    row: int  # and of one
+    text_end: int
+    size: int
 
 
 def locate(header: Header, keywords: Mapping[str, str], layouts: Sequence[Layout], size: int) -> Place:
@@ -59,13 +70,14 @@ def locate(header: Header, keywords: Mapping[str, str], layouts: Sequence[Layout
         "TEXT": Span(integer(keywords.get("$BEGINDATA")), integer(keywords.get("$ENDDATA"))),
     }
     told = {source: pair for source, pair in pairs.items() if _is_complete(source, pair)}
-    text_end = header.text.end or 0
     for find in (_fitting, _leaving_some, _without_end):
         for layout in layouts:
             row = layout.row_bytes
             n_events = _count(told, row) if promised is None else promised
-            begin = None if n_events is None else find(pairs, told, n_events * row, row, text_end, size)
-            if begin is not None and n_events is not None:
+            if n_events is None:
+                continue
+            begin = find(_Sought(pairs, told, n_events * row, row, header.text.end or 0, size))
+            if begin is not None:
                 _check_complete(begin, n_events, row, size)
                 return Place(begin, n_events, layout, _remarks(told, begin, n_events, row, promised))
     raise DataError(_disagreement(pairs, told, promised, layouts, size) + _packed(keywords, layouts[0]))
@@ -96,38 +108,35 @@ def _count(told: Mapping[str, Span], row: int) -> int | None:
     return next((_length(pair) // row for pair in told.values() if _length(pair) % row <= 1), None)
 
 
-def _fitting(
-    pairs: Mapping[str, Span], told: Mapping[str, Span], need: int, row: int, text_end: int, size: int
-) -> int | None:
+def _fitting(data: _Sought) -> int | None:
     """First byte of DATA by the pair whose length is right; the end may be exclusive."""
-    fitting = [pair.begin or 0 for pair in told.values() if _length(pair) - need in (0, 1)]
-    if not fitting:
-        return None
-    return min(fitting, key=lambda begin: (begin + need > size, begin < text_end, abs(begin - text_end)))
+    fitting = [pair.begin or 0 for pair in data.told.values() if _length(pair) - data.need in (0, 1)]
+
+    def badness(begin: int) -> tuple[bool, bool, int]:
+        return begin + data.need > data.size, begin < data.text_end, abs(begin - data.text_end)
+
+    return min(fitting, key=badness, default=None)
 
 
-def _leaving_some(
-    pairs: Mapping[str, Span], told: Mapping[str, Span], need: int, row: int, text_end: int, size: int
-) -> int | None:
+def _leaving_some(data: _Sought) -> int | None:
     """First byte of DATA where all agree on it, and less than one event is left over; any for no events."""
-    if need == 0:
-        return 0 if all(_length(pair) < row for pair in told.values()) else None
-    begins = {pair.begin for pair in told.values()}
-    agreed = len(begins) == 1 and all(0 < _length(pair) - need < row for pair in told.values())
+    if data.need == 0:
+        return 0 if all(_length(pair) < data.row for pair in data.told.values()) else None
+    begins = {pair.begin for pair in data.told.values()}
+    agreed = len(begins) == 1 and all(0 < _length(pair) - data.need < data.row for pair in data.told.values())
     return begins.pop() if agreed else None
 
 
-def _without_end(
-    pairs: Mapping[str, Span], told: Mapping[str, Span], need: int, row: int, text_end: int, size: int
-) -> int | None:
+def _without_end(data: _Sought) -> int | None:
     """First byte of DATA where nothing tells its end; after TEXT if that leads to the end of the file."""
-    if told or need == 0:
+    if data.told or data.need == 0:
         return None
-    begins = [pair.begin for pair in pairs.values() if pair.begin is not None and pair.begin >= text_end > 0]
+    pairs = data.pairs.values()
+    begins = [pair.begin for pair in pairs if pair.begin is not None and pair.begin >= data.text_end > 0]
     if begins:
         return begins[-1]
-    after = text_end + 1
-    return after if size - after - need in (0, 8) else None  # 8: the checksum at the end of a file
+    after = data.text_end + 1
+    return after if data.size - after - data.need in (0, 8) else None  # 8: the checksum at the end of a file
 
 
 def _check_complete(begin: int, n_events: int, row: int, size: int) -> None:

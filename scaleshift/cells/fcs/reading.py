@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from io import FileIO
 from typing import NamedTuple, TypeVar
@@ -125,41 +125,44 @@ def list_data_sets(
 
 def describe(read: Read, size: int, wish: Wish, data_set: int | None) -> FcsFile:
     """Describe one data set of the bytes that `read` gives; `size` is their number."""
-    first = read_preamble(read, size, 0)
-    starts, warnings = _starts(read, size, first)
-    n = len(starts)
+    n, chosen, warnings = 0, None, list[str]()
+    for number, preamble in enumerate(_preambles(read, size, warnings)):
+        n = number + 1
+        if number == (data_set or 0):
+            chosen = preamble
     if data_set is None and n > 1:
         raise DataError(f"holds {n} data sets; pass data_set=0 to data_set={n - 1}, or split it")
-    if data_set is not None and not 0 <= data_set < n:
+    if chosen is None:
         raise DataError(f"has no data_set={data_set}: it holds {n}, counted from 0")
-    chosen = read_preamble(read, size, starts[data_set]) if data_set else first
-    fcs = _describe(_with_supplement(chosen, read, size), size, wish)
+    fcs = _describe(_with_supplement(_readable(chosen), read, size), size, wish)
     return replace(fcs, data_set=data_set or 0, n_data_sets=n, warnings=[*warnings, *fcs.warnings])
 
 
 def describe_all(read: Read, size: int, wish: Wish) -> list[FcsFile]:
     """Describe all data sets of the bytes that `read` gives."""
-    starts, warnings = _starts(read, size, read_preamble(read, size, 0))
-    n = len(starts)
+    warnings: list[str] = []
     files: list[FcsFile] = []
     shared: dict[str, str] = {}  # data sets of a file say the same things: kept once
     memory = 0
-    for number, start in enumerate(starts):
+    preambles = _preambles(read, size, warnings)
+    for number, found in enumerate(preambles):
         try:
-            preamble = _with_supplement(read_preamble(read, size, start), read, size)
+            preamble = _with_supplement(_readable(found), read, size)
             keywords = {
                 shared.setdefault(k, k): shared.setdefault(v, v) for k, v in preamble.keywords.items()
             }
             fcs = _describe(preamble._replace(keywords=keywords), size, wish)
         except DataError as error:
+            n = number + 1 + sum(1 for _ in preambles)
             raise error if n == 1 else DataError(f"data set {number} of {n} {error}") from None
-        files.append(replace(fcs, data_set=number, n_data_sets=n, warnings=[*warnings, *fcs.warnings]))
+        files.append(replace(fcs, data_set=number))
         memory += 1000 + 50 * (len(keywords) + len(fcs.channels))
-        if n > 1 and memory + _PIECE * len(shared) > _MEGABYTE + 2 * size:
+        if number and memory + _PIECE * len(shared) > _MEGABYTE + 2 * size:
+            n = number + 1 + sum(1 for _ in preambles)
             raise DataError(
                 f"holds {n} data sets, too many to list for {size} bytes; read one by one (data_set=)"
             )
-    return files
+    return [replace(fcs, n_data_sets=len(files), warnings=[*warnings, *fcs.warnings]) for fcs in files]
 
 
 def read_preamble(read: Read, size: int, start: int) -> Preamble:
@@ -218,28 +221,37 @@ def _describe(preamble: Preamble, size: int, wish: Wish) -> FcsFile:
     )
 
 
-def _starts(read: Read, size: int, first: Preamble) -> tuple[list[int], list[str]]:
-    """First bytes of all data sets, along $NEXTDATA, which only leads forward."""
-    starts, preamble = [0], first
-    while True:
+def _preambles(read: Read, size: int, warnings: list[str]) -> Iterator[Preamble | DataError]:
+    """HEADER and TEXT of all data sets, along $NEXTDATA, which only leads forward.
+
+    One that cannot be read, but for the first, is the last: its error stands in its place, to be raised where
+    this data set is asked for. A $NEXTDATA that leads nowhere is added to `warnings`.
+    """
+    start = 0
+    for number in range(_MOST_DATA_SETS):
+        try:
+            preamble = read_preamble(read, size, start)
+        except DataError as error:
+            if not number:
+                raise
+            yield error
+            return
+        yield preamble
         step = integer(preamble.keywords.get("$NEXTDATA")) or 0
         if step == 0:
-            return starts, []
-        following = preamble.start + step
-        if (
-            step <= (preamble.header.text.end or 0)
-            or following >= size
-            or read(following, following + 3) != b"FCS"
-        ):
-            where = f"$NEXTDATA of data set {len(starts) - 1} points to byte {following}"
-            return starts, [f"{where}, where no data set begins; it was taken as the last one"]
-        if len(starts) == _MOST_DATA_SETS:
-            raise DataError(f"holds more than {_MOST_DATA_SETS} data sets; split it")
-        starts.append(following)
-        try:
-            preamble = read_preamble(read, size, following)
-        except DataError:  # it is told when this data set is asked for
-            return starts, []
+            return
+        start += step
+        if step <= (preamble.header.text.end or 0) or start >= size or read(start, start + 3) != b"FCS":
+            where = f"$NEXTDATA of data set {number} points to byte {start}"
+            warnings.append(f"{where}, where no data set begins; it was taken as the last one")
+            return
+    raise DataError(f"holds more than {_MOST_DATA_SETS} data sets; split it")
+
+
+def _readable(preamble: Preamble | DataError) -> Preamble:
+    if isinstance(preamble, DataError):
+        raise preamble
+    return preamble
 
 
 def _with_supplement(preamble: Preamble, read: Read, size: int) -> Preamble:

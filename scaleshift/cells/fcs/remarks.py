@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-_SHOWN = 5
+from scaleshift.cells.problem import several
 
 
 class Remarks:
@@ -13,10 +11,10 @@ class Remarks:
     Examples
     --------
     >>> remarks = Remarks()
-    >>> for n in range(1, 9):
+    >>> for n in range(1, 12):
     ...     remarks.add(f"$P{n}G", "is '0'; taken as 1")
     >>> remarks.lines()
-    ["$P1G, $P2G, $P3G, $P4G, $P5G and 3 more: is '0'; taken as 1"]
+    ["$P1G, $P2G, $P3G, $P4G, $P5G, $P6G, $P7G, $P8G and 3 more: is '0'; taken as 1"]
     """
 
     def __init__(self) -> None:
@@ -29,15 +27,3 @@ class Remarks:
     def lines(self) -> list[str]:
         """One line for each text."""
         return [f"{several(keys)}: {text}" for text, keys in self._keys.items()]
-
-
-def several(items: Sequence[object]) -> str:
-    """The first few of many, and how many more there are.
-
-    Examples
-    --------
-    >>> several([1, 2, 3]), several(range(1, 9))
-    ('1, 2, 3', '1, 2, 3, 4, 5 and 3 more')
-    """
-    shown = ", ".join(str(item) for item in items[:_SHOWN])
-    return shown if len(items) <= _SHOWN else f"{shown} and {len(items) - _SHOWN} more"

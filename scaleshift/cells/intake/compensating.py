@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from scaleshift.cells.files.described import Described
-from scaleshift.cells.problem import Problem
+from scaleshift.cells.problem import Problem, several
 from scaleshift.cells.sheets.channels import Modality
 from scaleshift.cells.treatment.compensation import (
     Spillover,
@@ -89,6 +91,23 @@ def choose_compensation(
         more = f" (and {len(without) - 1} more)" if len(without) > 1 else ""
         text = f"holds no spillover matrix, others do: not compensated{more}"
         problems.append(Problem("warning", without[0], text, "pass compensation='none', or a matrix for all"))
-    of = "their own spillover matrices" if given is None else given.source
-    said = [f"compensation: {len(matrices)} of {len(files)} files, by {of}"] if matrices else []
+    said = _said(matrices, len(files), given)
+    if own and not matrices and not n_before and "fluorescence" in kinds.values():
+        said = ["compensation: none, for no file holds a spillover matrix"]
     return Compensating(matrices, "spillover" if matrices or n_before else "none", problems, said)
+
+
+def _said(matrices: Mapping[str, Matrix], n_files: int, given: Spillover | None) -> list[str]:
+    """How many files are compensated by what, and which ones otherwise than most."""
+    if not matrices:
+        return []
+    text = f"compensation: {len(matrices)} of {n_files} files, by "
+    if given is not None:
+        return [text + given.source]
+    counts = Counter(matrix.spillover for matrix in matrices.values())
+    if len(counts) == 1:
+        return [text + "the spillover matrix that all of them hold"]
+    usual = counts.most_common(1)[0][0]
+    others = [os.path.basename(path) for path, matrix in matrices.items() if matrix.spillover != usual]
+    text += f"their own spillover matrices: {len(counts)} different ones"
+    return [f"{text}; not the usual one in {several(others)}"]

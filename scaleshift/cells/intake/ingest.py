@@ -9,6 +9,7 @@ from typing import Any
 from scaleshift.cells.intake.assembly import assemble
 from scaleshift.cells.intake.plan import Options, StudyPlan, plan_study, refuse_errors
 from scaleshift.cells.intake.report import IngestReport
+from scaleshift.cells.labels.sources import check_request
 from scaleshift.cells.manifest import is_unicode, locate
 from scaleshift.cells.treatment.location_scale import Method
 from scaleshift.cells.write import CHUNK_CELLS, cells_of_chunk
@@ -154,6 +155,8 @@ def ingest(
     if not is_unicode(location):
         raise DataError(f"{location!r} is no valid UTF-8: choose another path")
     refuse_taken(location, resume)
+    if labels is not None:
+        check_request(labels)
     plan = plan_study(paths, options)
     refuse_errors(plan, errors)
     chunk = cells_of_chunk(chunk_cells, len(plan.columns.markers))

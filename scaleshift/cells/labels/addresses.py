@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.manifest import Manifest
+from scaleshift.cells.sheets.filenames import base_name, closest, stem
 from scaleshift.errors import DataError
 
 FILE, SAMPLE = "file", "sample"
-EXTENSIONS = re.compile(r"(\.(fcs|lmd|csv|tsv|txt|parquet|h5ad|zarr|gz))+$", re.IGNORECASE)
 
 
 class Place(NamedTuple):
@@ -34,8 +33,8 @@ Way = tuple[dict[str, list[Place]], Callable[[str], str]]  # to find places: by 
 class Addresses:
     """The files and samples of a study.
 
-    A sample goes by its name; a file by its path, its base name, or that without extensions. A name with
-    an extension stands for the sample called like that without it, too.
+    A sample goes by its name; a file by its path, its base name, or that without extensions: of several, by
+    the last folders too. A name with an extension stands for the sample called like that without it, too.
     """
 
     def __init__(self, manifest: Manifest) -> None:
@@ -67,6 +66,8 @@ class Addresses:
         for places, form in self._ways[kind]:
             found = places.get(form(name), [])
             if len(found) > 1:
+                found = [found[i] for i in closest(name, [str(place.path) for place in found])]
+            if len(found) > 1:
                 raise DataError(
                     f"{self.store}: {len(found)} files go by the name {name!r} "
                     f"({found[0].path}, {found[1].path}): name them by path, or by sample"
@@ -96,16 +97,6 @@ class Addresses:
         """The event that stands in a row of the study, in words."""
         places = [p for p in (*self.files, *self.samples) if p.start <= row < p.start + p.n]
         return f"event {row - places[0].start + first_event} of {places[0]}"
-
-
-def base_name(path: str) -> str:
-    """What stands behind the last slash, of either kind: sheets come from other systems."""
-    return re.split(r"[/\\]", path.rstrip("/\\"))[-1]
-
-
-def stem(path: str) -> str:
-    """The base name without its extensions."""
-    return EXTENSIONS.sub("", base_name(path))
 
 
 def _files(entries: Iterable[Any], samples: list[Place]) -> dict[str, list[Place]]:

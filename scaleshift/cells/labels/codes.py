@@ -137,6 +137,8 @@ def word_of(value: Any) -> str:
 def typed_words(words: list[str]) -> list[Any]:
     """Words of a text file as whole numbers, numbers or bools, if all of them are; else as they are.
 
+    Not as in sheets: there 2.0 is a measurement and 1E3 a well, here 2.0 is the cluster 2 and 1E3 a number.
+
     Examples
     --------
     >>> typed_words(["1", "2.0"]), typed_words(["1", "T"]), typed_words(["007", "1"])

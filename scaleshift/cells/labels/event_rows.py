@@ -70,10 +70,9 @@ class EventRows:
         if piece.places is None:
             if place is None:
                 place = self.addresses.only_sample(table)
-            n_rows = len(
-                next(v for v in (piece.events, piece.labels and piece.labels.codes) if v is not None)
-            )
-            codes, places = np.zeros(n_rows, np.int64), [place]
+            values = piece.events if piece.labels is None else piece.labels.codes
+            assert values is not None, "a table of gates without events was refused"
+            codes, places = np.zeros(len(values), np.int64), [place]
         else:
             codes, places = self._places(piece, piece.places, columns, table)
         starts = np.array([place.start for place in places], np.int64)[codes]

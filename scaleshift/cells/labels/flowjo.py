@@ -14,11 +14,12 @@ from xml.etree import ElementTree
 import numpy as np
 
 from scaleshift.blocks.labels import suggestion
-from scaleshift.cells.labels.addresses import FILE, Addresses, Place, base_name, stem
+from scaleshift.cells.labels.addresses import FILE, Addresses, Place
 from scaleshift.cells.labels.codes import chosen
-from scaleshift.cells.labels.gates import Hierarchy
-from scaleshift.cells.labels.tables import optional
-from scaleshift.cells.problem import Problem
+from scaleshift.cells.labels.hierarchy import Hierarchy
+from scaleshift.cells.optional import optional
+from scaleshift.cells.problem import Problem, several
+from scaleshift.cells.sheets.filenames import base_name, closest, stem
 from scaleshift.errors import DataError
 
 Route = tuple[str, ...]  # names from the outermost population to the gate
@@ -56,16 +57,14 @@ class Workspace:
 
     def __init__(self, path: str, addresses: Addresses, fcs: Any = None) -> None:
         self.path = path
-        self._flowkit = optional("flowkit", "flowjo", f"reading {path}")
-        if not os.path.isfile(path):
-            raise DataError(f"{path} does not exist")
+        self._flowkit = flowkit_for(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about FCS files that are not loaded yet
             try:
                 self._workspace = self._flowkit.Workspace(path, load_missing_file_data=True)
             except Exception as error:  # whatever FlowKit and lxml make of a file
                 raise DataError(f"{path}: FlowKit cannot read this workspace: {_line(error)}") from error
-        self.samples, self.remarks = self._matched(addresses, _files(fcs))
+        self.samples, self.remarks = self._matched(addresses, files_of(fcs))
         names = defaultdict(set)
         self._routes: dict[str, list[Route]] = {s.name: self._routes_of(s.name) for s in self.samples}
         every = dict.fromkeys(route for routes in self._routes.values() for route in routes)
@@ -104,7 +103,7 @@ class Workspace:
         others, seen = [], set()
         for name, uri in _names_and_uris(self.path):
             # A file may have been renamed since it was measured: where it stands tells more than $FIL.
-            names = [base_name(unquote(uri)), name, self._workspace.get_keywords(name).get("$FIL", name)]
+            names = [unquote(uri), name, self._workspace.get_keywords(name).get("$FIL", name)]
             place = next((found for n in names if (found := addresses.find(n, FILE)) is not None), None)
             if place is None:
                 others.append(name)
@@ -128,8 +127,8 @@ class Workspace:
         samples = list(gated.values())
         if not others:
             return samples, []
-        text = f"{len(others)} samples are not in the study and were passed over: {', '.join(others[:8])}"
-        return samples, [Problem("note", self.path, text + (", ..." if len(others) > 8 else ""))]
+        text = f"{len(others)} samples are not in the study and were passed over: {several(others)}"
+        return samples, [Problem("note", self.path, text)]
 
     def _fcs_of(self, place: Place, names: list[str], files: list[str] | None) -> str:
         """The FCS file of a sample."""
@@ -138,8 +137,15 @@ class Workspace:
             beside = [os.path.join(os.path.dirname(self.path), name) for name in wanted]
             found = [path for path in (place.path, *beside) if path and os.path.isfile(path)]
         else:
-            found = [path for name in wanted for path in files if base_name(path) == name]
-            found += [path for name in wanted for path in files if stem(path) == stem(name)]
+            ways = [(form, form(name)) for form in (base_name, stem) for name in wanted]
+            fitting = ([path for path in files if form(path) == name] for form, name in ways)
+            found = next(filter(None, fitting), [])
+            found = [found[i] for i in closest(place.path or names[0], found)]
+            if len(set(found)) > 1:
+                raise DataError(
+                    f"{self.path}: {found[0]} and {found[1]} may both be the FCS file of {place}: "
+                    "tell the right one with fcs=... (--fcs)"
+                )
         if not found:
             raise DataError(
                 f"{self.path}: the FCS file of {place} is not found ({', '.join(dict.fromkeys(wanted))}): "
@@ -168,6 +174,11 @@ class Workspace:
         return results
 
 
+def flowkit_for(path: str) -> Any:
+    """FlowKit; DataError that says how to get it where it is missing."""
+    return optional("flowkit", "flowjo", f"reading {path}")
+
+
 def _names_and_uris(path: str) -> list[tuple[str, str]]:
     """Name of each sample of a workspace, and where its FCS file stood."""
     found = []
@@ -178,7 +189,7 @@ def _names_and_uris(path: str) -> list[tuple[str, str]]:
     return found
 
 
-def _files(fcs: Any) -> list[str] | None:
+def files_of(fcs: Any) -> list[str] | None:
     """Paths of the FCS files that were given: single ones, and all files of folders."""
     if fcs is None:
         return None

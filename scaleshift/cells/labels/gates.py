@@ -7,64 +7,21 @@ Gates come as a folder of tables (one a gate, named after it: with the columns `
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from scaleshift.blocks.labels import natural_key
-from scaleshift.cells.labels.addresses import stem
 from scaleshift.cells.labels.codes import UNTOLD, CellLabels, chosen
-from scaleshift.cells.problem import Problem
+from scaleshift.cells.labels.hierarchy import Hierarchy
+from scaleshift.cells.problem import Problem, several
+from scaleshift.cells.sheets.filenames import stem
 from scaleshift.errors import DataError
 
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".csv.gz", ".tsv.gz", ".txt.gz")
 OVERLAPS = ("refuse", "first")
-
-
-class Hierarchy:
-    """Populations and the ones that they are part of.
-
-    Parameters
-    ----------
-    parents : mapping of str to str
-        Population to its parent; those without one are left out.
-
-    Raises
-    ------
-    DataError
-        If a population is its own ancestor.
-
-    Examples
-    --------
-    >>> Hierarchy({"CD4": "T", "T": "Lymphocytes"}).ancestors("CD4")
-    ['T', 'Lymphocytes']
-    """
-
-    def __init__(self, parents: Mapping[str, str]) -> None:
-        self.parents = dict(parents)
-        for name in self.parents:
-            self.ancestors(name)
-
-    def ancestors(self, name: str) -> list[str]:
-        """Parent, its parent, and so on."""
-        found: list[str] = []
-        while name in self.parents:
-            name = self.parents[name]
-            if name in found:
-                raise DataError(f"parents: {name!r} is its own ancestor: mend the chain {' < '.join(found)}")
-            found.append(name)
-        return found
-
-    def deepest_first(self, names: Iterable[str]) -> list[str]:
-        """Names ordered by depth, in their own order where that is equal."""
-        return sorted(names, key=lambda name: -len(self.ancestors(name)))
-
-    def around(self, names: Iterable[str]) -> dict[str, str]:
-        """Parents of these populations and of their ancestors."""
-        wanted = {name: None for each in names for name in (each, *self.ancestors(each))}
-        return {name: self.parents[name] for name in wanted if name in self.parents}
 
 
 class Overlaps:
@@ -146,6 +103,5 @@ def gate_tables(folder: Path, gates: Iterable[str] | None) -> tuple[list[GateTab
     wanted = [table for name in names for table in tables if table.gate == name]
     remarks = []
     if others:
-        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        remarks.append(Problem("note", str(folder), f"{others[0]}{more}: no table, passed over"))
+        remarks.append(Problem("note", str(folder), f"{several(others)}: no table, passed over"))
     return wanted, remarks

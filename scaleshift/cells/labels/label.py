@@ -12,7 +12,7 @@ from uuid import uuid4
 import zarr
 
 from scaleshift.cells.labels.codes import UNLABELLED_WORDS, CellLabels
-from scaleshift.cells.labels.gates import Hierarchy
+from scaleshift.cells.labels.hierarchy import Hierarchy
 from scaleshift.cells.labels.report import Counts, report_of
 from scaleshift.cells.labels.sources import Request, read_parents, tell_labels
 from scaleshift.cells.layout import commit, write_label_codes, write_label_names
@@ -49,7 +49,8 @@ def label_cells(
         - A table (CSV, TSV, parquet, AnnData's .h5ad or Zarr store, DataFrame) with a column `file` or
           `sample`, a column `event` and one with the label, in any order of rows. Without `event` the rows
           of each sample are its events, in order, and all of them. A study of one sample needs no
-          `file` or `sample`. Files go by path or base name, with or without extension.
+          `file` or `sample`. Files go by path or base name, with or without extension; of one name, by
+          their last folders.
         - A folder of gates: GATE.csv with the columns `file` or `sample`, and `event`; or SAMPLE/GATE.csv
           with the column `event`. The file's name is the label.
         - A FlowJo workspace (.wsp), gated by FlowKit (extra `flowjo`): each cell gets its deepest gate.

@@ -8,9 +8,7 @@ import numpy as np
 
 from scaleshift.cells.labels.codes import CellLabels
 from scaleshift.cells.manifest import Manifest
-from scaleshift.cells.problem import Problem
-
-SHOWN = 8  # names in a remark
+from scaleshift.cells.problem import Problem, several
 
 
 class Counts:
@@ -77,12 +75,11 @@ def _remarks(store: str, told: CellLabels, without: list[Any]) -> list[Problem]:
     remarks = []
     words = {word: n for word, n in told.unlabelled.items() if word}
     if words:
-        text = ", ".join(f"{word!r} ({n} times)" for word, n in list(words.items())[:SHOWN])
+        text = several([f"{word!r} ({n} times)" for word, n in words.items()])
         fix = (
             "pass unlabelled=[] (--unlabelled '') if 0 is a label, as of a clustering" if "0" in words else ""
         )
         remarks.append(Problem("warning" if fix else "note", store, f"taken as unlabelled: {text}", fix))
     if without:
-        names = ", ".join(map(str, without[:SHOWN])) + (", ..." if len(without) > SHOWN else "")
-        remarks.append(Problem("note", store, f"{len(without)} samples have no label: {names}"))
+        remarks.append(Problem("note", store, f"{len(without)} samples have no label: {several(without)}"))
     return remarks

@@ -16,9 +16,10 @@ from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.labels.addresses import FILE, SAMPLE, Addresses
 from scaleshift.cells.labels.codes import CellLabels
 from scaleshift.cells.labels.event_rows import EventRows
-from scaleshift.cells.labels.flowjo import Workspace
-from scaleshift.cells.labels.gates import OVERLAPS, Hierarchy, Overlaps, gate_tables
-from scaleshift.cells.labels.tables import open_table
+from scaleshift.cells.labels.flowjo import Workspace, files_of, flowkit_for
+from scaleshift.cells.labels.gates import OVERLAPS, Overlaps, gate_tables
+from scaleshift.cells.labels.hierarchy import Hierarchy
+from scaleshift.cells.labels.tables import Columns, open_table
 from scaleshift.cells.manifest import Manifest, array_of
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.reader import read_rows
@@ -39,7 +40,7 @@ MEANT_FOR = {
 
 @dataclass(frozen=True)
 class Request:
-    """Where labels come from; the arguments of `label_cells`."""
+    """Where labels come from, as `label_cells` is told."""
 
     labels: Any
     column: str | None = None
@@ -87,6 +88,42 @@ class Request:
         if path.is_dir():
             return "table" if any((path / name).exists() for name in ZARR_FILES) else "gates"
         return "workspace" if path.suffix.lower() == ".wsp" else "table"
+
+
+def check_request(labels: Any, **options: Any) -> None:
+    """Refuse labels that no study could get, before there is one; opens tables, but reads no labels.
+
+    Parameters
+    ----------
+    labels, **options
+        As `label_cells` takes them: column, first_event, gates, overlap, fcs.
+
+    Raises
+    ------
+    DataError
+        If there is nothing at a path, an option does not go with the source, a table or gate lacks a column,
+        or a package is missing. Whether samples, events and channels are those of the study is told later.
+
+    Examples
+    --------
+    >>> check_request("channel:gate")
+    >>> check_request("labels.csv")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    scaleshift.errors.DataError: labels.csv does not exist: expected a table, a folder of gates, ...
+    """
+    request = Request(labels, **options)
+    if request.kind == "table":
+        with open_table(request.labels, request.column or "label"):
+            pass
+    elif request.kind == "gates":
+        tables, _ = gate_tables(Path(request.place), request.gates)
+        for table in {table.path.suffix: table for table in tables}.values():  # thousands may be alike
+            with open_table(str(table.path), None) as (columns, _):
+                _refuse_without_events(columns, str(table.path))
+    elif request.kind == "workspace":
+        flowkit_for(request.place)
+        files_of(request.fcs)
 
 
 def tell_labels(
@@ -159,14 +196,16 @@ def _from_gates(overlaps: Overlaps, request: Request, events: EventRows) -> list
         path = str(table.path)
         place = None if table.sample is None else events.addresses.place(table.sample, SAMPLE, path)
         with open_table(path, None, kind) as (columns, pieces):
-            if columns.event is None:
-                raise DataError(
-                    f"{path} has no column 'event': expected the numbers of the gate's events in one"
-                )
+            _refuse_without_events(columns, path)
             for piece in pieces:
                 overlaps.tell(table.gate, events.rows(piece, columns, path, place)[0])
     events.finish()
     return remarks + events.remarks(request.place)
+
+
+def _refuse_without_events(columns: Columns, path: str) -> None:
+    if columns.event is None:
+        raise DataError(f"{path} has no column 'event': expected the numbers of the gate's events in one")
 
 
 def _from_channel(told: CellLabels, group: zarr.Group, manifest: Manifest, name: str) -> list[Problem]:

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal
 
+from scaleshift.cells.sheets.tables import MISSING
+
 Kind = Literal["marker", "scatter", "time", "other"]
 Modality = Literal["mass", "fluorescence", "unknown"]
 
 # What programs write where no name was given
-NO_NAME = frozenset(("", "-", "na", "n/a", "nan", "<na>", "null", "none"))
+NO_NAME = MISSING | {"-", "none"}
 
 # Isotopes of mass cytometry, element and mass numbers: Cd110 is one, CD110 a marker, Y705 a phosphorylation
 ISOTOPES = {

@@ -9,15 +9,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from scaleshift.blocks.labels import suggestion
-from scaleshift.cells.problem import Level
+from scaleshift.cells.problem import Level, several
 from scaleshift.cells.sheets.channels import Kind
-from scaleshift.cells.sheets.naming import SHOWN, Layout, Remarks, listed, squashed
+from scaleshift.cells.sheets.naming import Layout, Remarks, squashed
 from scaleshift.errors import DataError
 
 STUDY = "study"  # place of what concerns all files
+# Ways out where a file lacks a feature, and where it lacks one that was asked for
 CHOICE = "pass markers='common' (--markers common), name it in a panel sheet, or leave the file out"
-
-LISTED = "take it out of markers, or leave the file out"
+ASKED_FOR = "take it out of markers, or leave the file out"
 
 Wanted = Sequence[str] | Literal["common"] | None
 
@@ -81,7 +81,7 @@ def of_one_modality(layouts: Sequence[Layout], wanted: Wanted, remarks: Remarks)
 def choose(
     census: Census, classes: Mapping[str, str], wanted: Wanted, remarks: Remarks
 ) -> tuple[list[str], set[int]]:
-    """Choose the features: their names, and the numbers of the layouts that cannot give them all.
+    """Choose the features.
 
     Parameters
     ----------
@@ -92,6 +92,17 @@ def choose(
         As in `align`.
     remarks : Remarks
         Gets what there is to say.
+
+    Returns
+    -------
+    features : list of str
+    unusable : set of int
+        Numbers of the layouts that cannot give all of them.
+
+    Raises
+    ------
+    DataError
+        If no file has one of `wanted`.
     """
     if wanted is None:
         return _required(census, candidates(census, classes), remarks)
@@ -99,7 +110,7 @@ def choose(
         renamed(census, "warning", remarks)
         return _in_all_files(census, candidates(census, classes), remarks), set()
     features = _chosen(census, wanted)
-    return features, lacking(census, features, {}, LISTED, remarks)[0]
+    return features, lacking(census, features, {}, ASKED_FOR, remarks)[0]
 
 
 def candidates(census: Census, classes: Mapping[str, str]) -> list[str]:
@@ -126,7 +137,7 @@ def _in_all_files(census: Census, names: Sequence[str], remarks: Remarks) -> lis
     dropped = [name for name in names if not census.everywhere(name)]
     if dropped:
         counts = [f"{name} (in {census.n_holders(name)} of {census.n_files} files)" for name in dropped]
-        remarks.add("warning", [STUDY], f"not in all files and left out: {listed(counts)}")
+        remarks.add("warning", [STUDY], f"not in all files and left out: {several(counts)}")
     return [name for name in names if census.everywhere(name)]
 
 
@@ -152,7 +163,7 @@ def renamed(census: Census, level: Level, remarks: Remarks) -> dict[int, dict[st
                 told[number].append(f"{channel} is {name!r}, but {usual!r} in {census.first(usual)}")
     for number in sorted(told):
         fix = "say in a panel sheet which antigen it is"
-        remarks.add(level, census.layouts[number].paths, listed(told[number]), fix)
+        remarks.add(level, census.layouts[number].paths, several(told[number]), fix)
     return dict(found)
 
 
@@ -166,10 +177,10 @@ def remark_moved(census: Census, remarks: Remarks) -> None:
     told = []
     for name, channels in seats.items():
         if len(channels) > 1:
-            where = ", ".join(f"{channel} in {path}" for channel, path in list(channels.items())[:SHOWN])
+            where = several([f"{channel} in {path}" for channel, path in channels.items()])
             told.append(f"{name!r} ({where})")
     if told:
-        remarks.add("note", [STUDY], f"matched by marker, though on several channels: {listed(told)}")
+        remarks.add("note", [STUDY], f"matched by marker, though on several channels: {several(told)}")
 
 
 def _chosen(census: Census, wanted: Sequence[str]) -> list[str]:
@@ -227,7 +238,7 @@ def lacking(
             told[i] += hint
         markers = f"all {len(features)} markers: " if len(missing) == len(features) > 1 else ""
         markers = markers or ("the marker " if len(missing) == 1 else "the markers ")
-        remarks.add("error", layout.paths, f"lacks {markers}{listed(told)}", fix)
+        remarks.add("error", layout.paths, f"lacks {markers}{several(told)}", fix)
     return short, stand_ins
 
 
@@ -261,7 +272,7 @@ def remark_rare(
             fix = (
                 "it does not enter the study; if it goes by another name elsewhere, name it in a panel sheet"
             )
-            remarks.add("warning", layout.paths, f"has what most files lack: {listed(counts)}", fix)
+            remarks.add("warning", layout.paths, f"has what most files lack: {several(counts)}", fix)
 
 
 def similar(name: str, names: Sequence[str]) -> str:

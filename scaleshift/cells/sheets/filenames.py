@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import bisect
 import difflib
+import itertools
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 # Other suffixes (run.001, plate.B08) tell files apart, and stay in the name
-SUFFIX = re.compile(r"\.(fcs|lmd|csv|tsv|txt|parquet|h5ad|zarr|xlsx)$", re.IGNORECASE)
+SUFFIXES = re.compile(r"(\.(fcs|lmd|csv|tsv|txt|parquet|pq|h5ad|zarr|xlsx|gz))+$", re.IGNORECASE)
+ABSOLUTE = re.compile(r"[/\\]|[A-Za-z]:")
 NEIGHBOURS = 200
 
 Parts = tuple[str, ...]
@@ -26,19 +28,25 @@ class Pairs:
         Row to path.
     unclear : dict
         Row to the paths that fit it equally well; one path where other rows fit it as well.
+    moved : list
+        Rows that were found in another folder than they name.
     """
 
     found: dict[int, int] = field(default_factory=dict)
     unclear: dict[int, list[int]] = field(default_factory=dict)
+    moved: list[int] = field(default_factory=list)
 
 
 def pair(rows: Sequence[str], paths: Sequence[str]) -> Pairs:
     """Find the path that each row means.
 
-    Rounds, best first: the path ends in the row, folders included; equal base names; equal base names
-    without suffix; then the same whatever the case. A path that is found in one round is taken in the
-    next, and a row that fits several in one round is unclear. A row that is absolute or has ``..`` in it
-    counts as its base name.
+    Rounds, best first: the more of the last folders are those of the row, the better; of as many, equal base
+    names are better than equal ones without suffix, and these than any that differ by case. A path that is
+    found in one round is taken in the next, and a row that fits several in one round is unclear. Folders in
+    front of a ``..`` count for nothing.
+
+    Folders need not agree: sheets are written on other machines. A row is `moved` where they do not, unless
+    it is an absolute path that begins elsewhere, as on another machine.
 
     Parameters
     ----------
@@ -50,59 +58,96 @@ def pair(rows: Sequence[str], paths: Sequence[str]) -> Pairs:
 
     Examples
     --------
-    >>> pair(["day2/a.fcs", "b", "c.fcs"], ["x/day1/a.fcs", "x/day2/a.fcs", "x/B.FCS"]).found
-    {0: 1, 1: 2}
+    >>> paths = ["x/day1/a.fcs", "x/day2/a.fcs", "x/B.FCS", "x/c.fcs"]
+    >>> pairs = pair(["day2/a.fcs", "b", "day1/c.fcs"], paths)
+    >>> pairs.found, pairs.moved
+    ({0: 1, 2: 3, 1: 2}, [2])
     """
-    wanted, given = [_wanted(row) for row in rows], [parts_of(path) for path in paths]
+    wanted, given = ([_behind_dots(parts_of(path)) for path in names] for names in (rows, paths))
+    ways: list[Callable[[Parts], Parts]] = [_as_written, _bare, _folded, _bare_folded]
+    forms = [(list(map(way, wanted)), list(map(way, given))) for way in ways]
     pairs = Pairs()
-    for fold in (_same, _casefold):
-        folded_rows, folded_paths = list(map(fold, wanted)), list(map(fold, given))
-        _round(folded_rows, folded_paths, _base, pairs, whole=True)
-        _round(folded_rows, folded_paths, _base, pairs)
-        _round(folded_rows, folded_paths, _base_stem, pairs)
+    for depth in range(_deepest(*forms[-1]), 0, -1):
+        for of_rows, of_paths in forms:
+            _round(of_rows, of_paths, depth, pairs)
+    pairs.moved = [row for row, i in pairs.found.items() if _is_moved(rows[row], wanted[row], given[i])]
     return pairs
 
 
-def _round(
-    rows: list[Parts], paths: list[Parts], key: Callable[[Parts], str], pairs: Pairs, whole: bool = False
-) -> None:
-    """Pair what is still free by a key; with `whole`, folders must agree too."""
+def _deepest(rows: list[Parts], paths: list[Parts]) -> int:
+    """How many of the last parts any row has in common with any path."""
+    depth = 0
+    while True:
+        tails = {row[-depth - 1 :] for row in rows if len(row) > depth}
+        if tails.isdisjoint(path[-depth - 1 :] for path in paths if len(path) > depth):
+            return depth
+        depth += 1
+
+
+def _round(rows: list[Parts], paths: list[Parts], depth: int, pairs: Pairs) -> None:
+    """Pair what is still free where the last `depth` parts are equal."""
+    free = [row for row in range(len(rows)) if row not in pairs.found and row not in pairs.unclear]
+    tails = {row: rows[row][-depth:] for row in free if len(rows[row]) >= depth}
+    if not tails:
+        return
     taken = set(pairs.found.values()).union(*pairs.unclear.values())
-    by_key = defaultdict(list)
+    by_tail = defaultdict(list)
     for i, path in enumerate(paths):
         if i not in taken:
-            by_key[key(path)].append(i)
-    fits: dict[int, list[int]] = {}
-    rows_of: dict[int, list[int]] = defaultdict(list)
-    for number, row in enumerate(rows):
-        if number in pairs.found or number in pairs.unclear:
-            continue
-        fitting = [i for i in by_key.get(key(row), ()) if not whole or paths[i][-len(row) :] == row]
-        if fitting:
-            fits[number] = fitting
-        if len(fitting) == 1:
-            rows_of[fitting[0]].append(number)
-    for number, fitting in fits.items():
-        if len(fitting) == 1 and len(rows_of[fitting[0]]) == 1:
-            pairs.found[number] = fitting[0]
+            by_tail[path[-depth:]].append(i)
+    fits = {row: by_tail[tail] for row, tail in tails.items() if tail in by_tail}
+    n_rows = Counter(tails[row] for row in fits)
+    for row, fitting in fits.items():
+        if len(fitting) == 1 and n_rows[tails[row]] == 1:
+            pairs.found[row] = fitting[0]
         else:
-            pairs.unclear[number] = fitting
+            pairs.unclear[row] = fitting
 
 
-def _same(parts: Parts) -> Parts:
+def _as_written(parts: Parts) -> Parts:
     return parts
 
 
-def _casefold(parts: Parts) -> Parts:
+def _bare(parts: Parts) -> Parts:
+    return (*parts[:-1], stem(parts[-1]))
+
+
+def _folded(parts: Parts) -> Parts:
     return tuple(part.casefold() for part in parts)
 
 
-def _base(parts: Parts) -> str:
-    return parts[-1]
+def _bare_folded(parts: Parts) -> Parts:
+    return _folded(_bare(parts))
 
 
-def _base_stem(parts: Parts) -> str:
-    return stem(parts[-1])
+def _behind_dots(parts: Parts) -> Parts:
+    """What a path says of its folders behind the last ``..``."""
+    dots = [i for i, part in enumerate(parts[:-1]) if part == ".."]
+    return parts[dots[-1] + 1 :] if dots else parts
+
+
+def _is_moved(row: str, wanted: Parts, path: Parts) -> bool:
+    """Whether a row names another folder than that of its path, on this machine as far as can be told."""
+    wanted, path = _folded(wanted), _folded(path)
+    n = min(len(wanted), len(path)) - 1
+    same_machine = not ABSOLUTE.match(row) or wanted[0] == path[0]
+    return same_machine and wanted[-n - 1 : -1] != path[-n - 1 : -1]
+
+
+def closest(name: str, paths: Sequence[str]) -> list[int]:
+    """Which of the paths have most of the last folders of a name.
+
+    Examples
+    --------
+    >>> closest("C:/day1/a.fcs", ["x/day1/a.fcs", "x/day2/a.fcs"]), closest("a", ["x/a.fcs", "y/a.fcs"])
+    ([0], [0, 1])
+    """
+    folders = parts_of(name)[-2::-1]
+    agreeing = []
+    for path in paths:
+        pairs = zip(folders, parts_of(path)[-2::-1], strict=False)
+        agreeing.append(sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    return [i for i, n in enumerate(agreeing) if n == max(agreeing)]
 
 
 def parts_of(path: str) -> Parts:
@@ -111,22 +156,27 @@ def parts_of(path: str) -> Parts:
     return parts or (path,)
 
 
-def _wanted(row: str) -> Parts:
-    """Parts of a path in a sheet; of one that leads out of the given folders only the base name."""
-    parts = parts_of(row)
-    absolute = re.match(r"[/\\]|[A-Za-z]:", row)
-    return parts[-1:] if absolute or ".." in parts else parts
-
-
-def stem(name: str) -> str:
-    """Name of a file without the suffix of a known type.
+def base_name(path: str) -> str:
+    """Name of a file without its folders.
 
     Examples
     --------
-    >>> stem("a.FCS"), stem("run.001")
-    ('a', 'run.001')
+    >>> base_name("day1/a.fcs"), base_name("study.zarr/")
+    ('a.fcs', 'study.zarr')
     """
-    return SUFFIX.sub("", name) or name
+    return parts_of(path)[-1]
+
+
+def stem(path: str) -> str:
+    """Name of a file without its folders and the suffixes of known types.
+
+    Examples
+    --------
+    >>> stem("day1/a.FCS"), stem("gate.csv.gz"), stem("run.001")
+    ('a', 'gate', 'run.001')
+    """
+    name = base_name(path)
+    return SUFFIXES.sub("", name) or name
 
 
 def sample_names(paths: Sequence[str]) -> list[str]:
@@ -169,8 +219,8 @@ def nearest(name: str, names: Iterable[str]) -> str:
     >>> nearest("patient_12.fcs", ["d/patient_2.fcs", "d/patient12.fcs", "d/notes.txt"])
     'd/patient12.fcs'
     """
-    bases = {parts_of(path)[-1].casefold(): path for path in names}
-    wanted = parts_of(name)[-1].casefold()
+    bases = {base_name(path).casefold(): path for path in names}
+    wanted = base_name(name).casefold()
     close = difflib.get_close_matches(wanted, _neighbours(wanted, list(bases)), n=10)
     close.sort(key=lambda other: _numbers(other) != _numbers(wanted))  # stable: the closest stay first
     return bases[close[0]] if close else ""

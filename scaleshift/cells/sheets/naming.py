@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from scaleshift.cells.problem import Level, Problem
+from scaleshift.cells.problem import Level, Problem, several
 from scaleshift.cells.sheets.channels import Kind, Modality, kinds, marker_name, modality
 
-SHOWN = 8  # names in one message
 CHANNEL_NAMED = ("time", "scatter")  # kinds whose $PnS says nothing, or differs: "Time (102.40 sec.)"
 
 
@@ -200,7 +199,7 @@ def _share_names(layouts: Sequence[Layout], remarks: Remarks) -> None:
             layout.names[i] = best
             present.add(best)
         if told:
-            remarks.add("note", layout.paths, f"named as in other files: {listed(told)}")
+            remarks.add("note", layout.paths, f"named as in other files: {several(told)}")
 
 
 def _usual_name(layout: Layout, i: int, known: dict[str, Counter[str]]) -> str:
@@ -226,9 +225,3 @@ def _unique(names: list[str], layout: Layout) -> list[str]:
 def squashed(name: str) -> str:
     """Letters and digits of a name in lower case: HLA-DR and hladr are one."""
     return "".join(c for c in name.casefold() if c.isalnum()) or name
-
-
-def listed(texts: Sequence[str]) -> str:
-    """The first few texts, and how many more there are."""
-    more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
-    return ", ".join(texts[:SHOWN]) + more

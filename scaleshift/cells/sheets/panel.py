@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from scaleshift.cells.problem import Problem
+from scaleshift.cells.problem import SHOWN, Problem, several
 from scaleshift.cells.sheets.channels import NO_NAME, Kind, kind
 from scaleshift.cells.sheets.features import (
     STUDY,
@@ -21,12 +21,10 @@ from scaleshift.cells.sheets.features import (
     similar,
 )
 from scaleshift.cells.sheets.naming import (
-    SHOWN,
     ChannelFile,
     Layout,
     Remarks,
     layouts_of,
-    listed,
     name_columns,
 )
 from scaleshift.cells.sheets.tables import MISSING, find_column, place_of, read_table
@@ -132,7 +130,7 @@ def read_panel(source: str | os.PathLike[str] | pd.DataFrame) -> Panel:
         return Panel(place, antigens, dict.fromkeys(channels, ""))
     classes = table[columns[2]].str.casefold()
     classes = classes.mask(classes.isin(MISSING), "")
-    _check_classes(classes, texts, f"{place}: line", columns[2])
+    _check_classes(classes, texts, place, columns[2])
     return Panel(place, antigens, dict(zip(channels, classes, strict=True)))
 
 
@@ -140,14 +138,14 @@ def _check_classes(classes: pd.Series, antigens: pd.Series, place: str, column: 
     unknown = classes.index[~classes.isin((*CLASSES, ""))]
     if len(unknown):
         line = unknown[0]
-        raise DataError(f"{place} {line}: {column} is {classes[line]!r}, expected type, state or none")
+        raise DataError(f"{place}: line {line}: {column} is {classes[line]!r}, expected type, state or none")
     said = pd.DataFrame({"antigen": antigens, "class": classes})[(classes != "") & (antigens != "")]
     said = said.drop_duplicates()
     twice = said.index[said["antigen"].duplicated()]
     if len(twice):
         line = twice[0]
         raise DataError(
-            f"{place} {line}: {antigens[line]!r} is {classes[line]!r} here and something else above: "
+            f"{place}: line {line}: {antigens[line]!r} is {classes[line]!r} here and something else above: "
             "give an antigen one class"
         )
 
@@ -235,7 +233,7 @@ def _kept(census: Census, features: Sequence[str], usable: Sequence[int], remark
     kept = [name for name, holders in census.holders.items() if name in chosen or needed <= holders]
     dropped = [n for n in census.holders if n not in kept and census.kinds[n] != "marker"]
     if dropped:
-        remarks.add("note", [STUDY], f"not in all files, no features, and left out: {listed(dropped)}")
+        remarks.add("note", [STUDY], f"not in all files, no features, and left out: {several(dropped)}")
     return kept
 
 
@@ -259,7 +257,7 @@ def _remark_unused_rows(layouts: Iterable[Layout], panel: Panel, remarks: Remark
         hints = [f" (did you mean {name!r}?)" if name else "" for name in alike]
         told = [f"{row!r}{hint}" for row, hint in zip(unused, hints, strict=False)]
         told += [""] * (len(unused) - len(told))  # counted, not shown
-        remarks.add("warning", [panel.path], f"no file has {listed(told)}", "mend or delete these rows")
+        remarks.add("warning", [panel.path], f"no file has {several(told)}", "mend or delete these rows")
 
 
 def _remark_features(census: Census, features: Sequence[str], panel: Panel, remarks: Remarks) -> None:
@@ -267,15 +265,15 @@ def _remark_features(census: Census, features: Sequence[str], panel: Panel, rema
     if not features:
         fix = "name the markers in a panel sheet, or pass markers=[...] (--markers)"
         remarks.add("error", [STUDY], "no marker to learn from", fix)
-    listed_rows = {name for layout in census.layouts for _, name, _, row in layout.columns() if row}
+    in_panel = {name for layout in census.layouts for _, name, _, row in layout.columns() if row}
     if panel.antigens:
-        doubtful, why = [n for n in features if n not in listed_rows], f"not in {panel.path}"
+        doubtful, why = [n for n in features if n not in in_panel], f"not in {panel.path}"
         way_out = ": give those that are none the class none there"
     else:
         doubtful, why = [n for n in features if census.channels[n] == n], "without a marker name"
         way_out = "" if len(doubtful) == len(features) else ": choose with markers=[...] or a panel sheet"
     if doubtful and way_out:
-        remarks.add("note", [STUDY], f"features all the same, though {why}: {listed(doubtful)}{way_out}")
+        remarks.add("note", [STUDY], f"features all the same, though {why}: {several(doubtful)}{way_out}")
     repeats = [n for n, k in census.kinds.items() if k == "other" and kind(census.channels[n], n) == "marker"]
     if repeats:
-        remarks.add("note", [STUDY], f"no features, since they repeat a detector's pulse: {listed(repeats)}")
+        remarks.add("note", [STUDY], f"no features, since they repeat a detector's pulse: {several(repeats)}")

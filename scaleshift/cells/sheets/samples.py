@@ -11,7 +11,7 @@ import pandas as pd
 
 from scaleshift.blocks.labels import natural_key
 from scaleshift.cells.problem import Problem
-from scaleshift.cells.schema import CELL, LONG_NAMES
+from scaleshift.cells.schema import CELL, FEATURE, LONG_NAMES, SCALING
 from scaleshift.cells.sheets.filenames import Pairs, nearest, pair, sample_names
 from scaleshift.cells.sheets.tables import find_column, place_of, read_table, typed_values
 from scaleshift.errors import DataError
@@ -19,7 +19,8 @@ from scaleshift.errors import DataError
 # Column names without case and punctuation, best first
 FILE = ("filename", "file", "fcsfile", "fcsfilename", "fcs", "filepath", "fcspath", "path")
 SAMPLE = ("sampleid", "sample", "samplename", "id")
-RESERVED = frozenset((*LONG_NAMES, CELL))
+# Names that a study has for itself: of the layout, and of what it knows of its markers
+RESERVED = frozenset((*LONG_NAMES, CELL, *SCALING, FEATURE, "channel", "kind", "marker_class"))
 SHOWN = 20  # rows without a file that are told one by one
 
 
@@ -180,10 +181,9 @@ def _disagreements(
 def match_files(sheet: SampleSheet | None, paths: Sequence[str]) -> Matched:
     """Match the rows of a sheet with files, by path, base name, or base name without suffix.
 
-    A row fits a path that ends in it; else one with the same base name; else one with the same base name
-    without suffix; as written, and then whatever the case. A path that fits better elsewhere is taken.
-    What stands in a sheet never leads to opening a file: rows choose among `paths`, and an absolute path
-    or one with ``..`` does so by its base name alone.
+    A row fits the path of its name that has most of its last folders; of such, one with the same base name,
+    else one with the same without suffix; as written, and then whatever the case. A path that fits better
+    elsewhere is taken. What stands in a sheet never leads to opening a file: rows choose among `paths`.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def match_files(sheet: SampleSheet | None, paths: Sequence[str]) -> Matched:
     -------
     Matched
         Files without a row are left out. Problems: a row without a file and one that fits several (errors),
-        files without a row (a warning), and those of the sheet.
+        rows whose files lie in another folder, files without a row (warnings), and those of the sheet.
 
     Examples
     --------
@@ -226,6 +226,7 @@ def match_files(sheet: SampleSheet | None, paths: Sequence[str]) -> Matched:
     spare = [path for i, path in enumerate(paths) if path not in matched.samples and i not in unclear]
     lacking = [row for row in range(len(sheet.files)) if row not in pairs.found and row not in pairs.unclear]
     matched.problems += _without_file(sheet, lacking, spare or paths)
+    matched.problems += _moved(sheet, paths, pairs)
     matched.problems += _without_row(sheet, spare)
     return matched
 
@@ -261,6 +262,17 @@ def _without_file(sheet: SampleSheet, rows: Sequence[int], names: Sequence[str])
         text = f"no file for {len(rows) - SHOWN} more rows, {first!r} to {last!r}"
         problems.append(Problem("error", sheet.path, text, fix))
     return problems
+
+
+def _moved(sheet: SampleSheet, paths: Sequence[str], pairs: Pairs) -> list[Problem]:
+    """Rows that name other folders: files may have been moved, or it is a file of the same name."""
+    if not pairs.moved:
+        return []
+    row, more = min(pairs.moved), len(pairs.moved) - 1
+    text = f"the row {sheet.files[row]!r} stands for {paths[pairs.found[row]]}, in another folder"
+    text += f" (and {more} more rows)" if more else ""
+    fix = "if these are other files, give those that are meant; else write the folders into the sheet"
+    return [Problem("warning", sheet.path, text, fix)]
 
 
 def _without_row(sheet: SampleSheet, paths: Sequence[str]) -> list[Problem]:

@@ -215,7 +215,7 @@ def resolve(
     >>> [str(t) for t in transforms]
     ['none', 'arcsinh(x / 5)']
     >>> sentences[0]
-    'arcsinh(x / 5) for CD3: mass cytometry by its channel names; pass transform=... to choose'
+    'arcsinh(x / 5) for CD3: mass cytometry by its channel names; pass transform=... (--transform) to choose'
     >>> sentences[1]
     'Time stays as it is: no marker'
     """
@@ -279,9 +279,10 @@ def _sentence(found: Transform, reason: str, columns: list[str], markers: set[st
     what = f"{n} markers" if n > 3 and markers.issuperset(columns) else f"{n} columns"
     subject = what if n > 3 else ", ".join(columns)
     if found != Identity():
-        way_out = "" if reason == "as asked" else "; pass transform=... to choose"
+        way_out = "" if reason == "as asked" else "; pass transform=... (--transform) to choose"
         return f"{found} for {subject}: {reason}{way_out}"
-    way_out = "; pass transform='arcsinh:5' or another one to choose" if reason.startswith("neither") else ""
+    choose = "; pass transform='arcsinh:5' (--transform) or another one to choose"
+    way_out = choose if reason.startswith("neither") else ""
     return f"{subject} {'stays as it is' if n == 1 else 'stay as they are'}: {reason}{way_out}"
 
 

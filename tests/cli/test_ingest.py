@@ -1,0 +1,107 @@
+"""The verbs check and ingest: options reach the import, and what it says reaches the user."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from fcs_bytes import fcs_bytes
+
+import scaleshift as ss
+from scaleshift.cells.manifest import read_manifest
+from scaleshift.cli import main
+
+CHANNELS, MARKERS = ["Time", "FITC-A", "PE-A", "APC-A"], ["", "CD3", "CD4", "CD8"]
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name, n in (("a", 30), ("b", 50)):
+        (folder / f"{name}.fcs").write_bytes(fcs_bytes(rng.gamma(2, 300, (n, 4)), CHANNELS, MARKERS))
+    return folder
+
+
+def test_a_study_is_made_and_what_was_chosen_is_said(folder, tmp_path):
+    result = run("ingest", folder, tmp_path / "s.zarr")
+    assert "arcsinh(x / 150) for CD3, CD4, CD8: fluorescence" in result.output
+    assert "2 samples, 80 cells, 3 features" in result.output
+    assert f"wrote {tmp_path / 's.zarr'}" in result.output
+
+
+def test_options_reach_the_import(folder, tmp_path):
+    options = ["--markers", "CD3,CD4", "--transform", "none", "--transform", "CD4=logicle", "--scaling", "z"]
+    report = json.loads(run("ingest", folder, tmp_path / "s.zarr", *options, "--json").stdout)
+    assert report["schema"] == "scaleshift.ingest/1"
+    assert report["features"] == ["CD3", "CD4"]
+    assert report["transform"]["markers"]["CD3"]["name"] == "none"
+    assert report["transform"]["markers"]["CD4"]["name"] == "logicle"
+    assert report["scaling"] == "z"
+    assert ss.open_cells(tmp_path / "s.zarr")["marker"].values.tolist() == ["CD3", "CD4"]
+
+
+def test_quiet_says_nothing(folder, tmp_path):
+    assert run("ingest", folder, tmp_path / "s.zarr", "--quiet").output == ""
+
+
+def test_wrong_files_are_left_out_on_request(folder, tmp_path):
+    (folder / "c.fcs").write_bytes(b"nothing")
+    assert "c.fcs: is not an FCS file" in run("ingest", folder, tmp_path / "s.zarr", code=1).output
+    result = run("ingest", folder, tmp_path / "s.zarr", "--skip")
+    assert f"left out: {folder / 'c.fcs'}" in result.output
+
+
+def test_labels_come_with_the_import_or_stop_it_before(folder, tmp_path):
+    (tmp_path / "labels.csv").write_text("file,event,label\na.fcs,0,T\na.fcs,1,B\nb.fcs,49,T\n")
+    result = run("ingest", folder, tmp_path / "s.zarr", "--labels", tmp_path / "missing.csv", code=1)
+    assert "missing.csv does not exist" in result.output
+    assert not (tmp_path / "s.zarr").exists()
+    run("ingest", folder, tmp_path / "s.zarr", "--labels", tmp_path / "labels.csv")
+    cells = ss.open_cells(tmp_path / "s.zarr")
+    assert cells["label"].values.tolist() == ["B", "T"]
+    assert np.flatnonzero(cells["label_code"].values >= 0).tolist() == [0, 1, 79]
+
+
+def test_two_transforms_for_all_are_wrong_usage(folder, tmp_path):
+    options = ["--transform", "none", "--transform", "logicle"]
+    assert "expected one for all" in run("ingest", folder, tmp_path / "s.zarr", *options, code=2).output
+
+
+def test_check_shows_markers_for_machines(folder):
+    found = json.loads(run("check", folder, "--json").stdout)
+    assert found["samples"] == {"a": 30, "b": 50}
+    assert {m["marker"]: m["feature"] for m in found["markers"]} == {
+        "Time": False, "CD3": True, "CD4": True, "CD8": True
+    }  # fmt: skip
+
+
+def test_an_interrupted_import_says_how_to_go_on_and_does(folder, tmp_path):
+    rng = np.random.default_rng(1)
+    for i in range(400):
+        (folder / f"{i}.fcs").write_bytes(fcs_bytes(rng.gamma(2, 300, (50, 4)), CHANNELS, MARKERS))
+    store = tmp_path / "s.zarr"
+    arguments = [sys.executable, "-m", "scaleshift", "ingest", folder, store, "--chunk-cells", "25"]
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not store.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 1
+    assert "the same command with --resume goes on" in said
+    assert "Traceback" not in said
+    assert read_manifest(store).n_cells < 20_080
+    run("ingest", folder, store, "--chunk-cells", "25", "--resume")
+    assert read_manifest(store).n_cells == 20_080
