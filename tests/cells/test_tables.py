@@ -117,7 +117,7 @@ def test_what_is_no_table_is_refused_in_one_line(tmp_path, content, message):
 def test_a_missing_sheet_and_a_folder_are_named(tmp_path):
     with pytest.raises(DataError, match=r"nothing\.csv: does not exist"):
         read_table(tmp_path / "nothing.csv")
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match="is a folder"):
         read_table(tmp_path)
 
 
