@@ -23,7 +23,7 @@ class Numbered(NamedTuple):
 
 
 class FirstEvent(NamedTuple):
-    """The number of a file's first event, and the event that tells it."""
+    """The number of a file's first event, and the event that tells it, "" where there are no events."""
 
     number: int
     evidence: str
@@ -49,10 +49,12 @@ def first_event_of(pieces: Iterable[Numbered], addresses: Addresses, where: str)
         If there is neither, or both in one piece; or neither, and an event that is there neither way.
     """
     stray: DataError | None = None
+    n_events = 0
     for piece, columns, table, given in pieces:
         codes, places = located(addresses, piece, columns, table, given)
         events = event_numbers(piece, columns, table)
         counts = np.array([place.n for place in places], np.int64)[codes]
+        n_events += len(events)
         found = []
         for number, marks in ((0, events == 0), (1, events == counts)):
             rows = np.flatnonzero(marks & (counts > 0))
@@ -67,6 +69,8 @@ def first_event_of(pieces: Iterable[Numbered], addresses: Addresses, where: str)
             place = places[codes[odd[0]]]
             numbers = f"numbered 0 to {place.n - 1} or 1 to {place.n}"
             stray = not_there(table, place, int(events[odd[0]]), numbers)
+    if not n_events:
+        return FirstEvent(0, "")
     raise stray or DataError(
         f"the events of {where} may count from 0 or from 1, as it holds neither the first nor the last event "
         "of any file: pass first_event=0 or first_event=1 (--first-event)"

@@ -1,6 +1,7 @@
 """In which gates does each cell lie, and which gate holds which?
 
-One number a cell stands for its set of gates. There are few different sets, however many cells: what is asked of all cells is asked of the sets.
+One number a cell stands for its set of gates. There are few different sets, however many cells: what is asked
+of all cells is asked of the sets.
 """
 
 from __future__ import annotations

@@ -76,16 +76,16 @@ class Settling:
         return None if not named or named[0] in within else named[0]
 
     def _overlaps(self, overlap: str) -> list[Problem]:
-        counts: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[str, str, str]] = Counter()
         for (gates, n), winner in zip(self.sets, self.winners, strict=True):
             if winner is None or not n:
                 continue
             around = {winner, *self.hierarchy.ancestors(winner), *self.none}
             for other in set(gates) - around:
                 apart = [g for g in self.order if g in gates and g != other and not self._is_part(g, other)]
-                counts[next((g for g in apart if g not in self.none), winner), other] += n
+                counts[next((g for g in apart if g not in self.none), winner), other, winner] += n
         remarks = []
-        for (first, second), n in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        for (first, second, winner), n in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             text = (
                 f"{n} cells lie in both gates {first!r} and {second!r}, neither of which is part of the other"
             )
@@ -97,7 +97,7 @@ class Settling:
                     "(--gates), tell which is part of which with parents=, or pass overlap='first' "
                     "(--overlap first)"
                 )
-            remarks.append(Problem("warning", self.where, text, f"they count as {first!r}"))
+            remarks.append(Problem("warning", self.where, text, f"they count as {winner!r}"))
         return remarks
 
     def _is_part(self, gate: str, other: str) -> bool:

@@ -238,8 +238,9 @@ def _event_rows(
     if request.first_event is not None or pieces is None:
         return EventRows(addresses, request.first_event or 0), []
     first = first_event_of(pieces, addresses, request.place)
-    said = f"events count from {first.number}: there is {first.evidence}"
-    return EventRows(addresses, *first), [Problem("note", request.place, said)]
+    text = f"events count from {first.number}: there is {first.evidence}"
+    said = [Problem("note", request.place, text)] if first.evidence else []
+    return EventRows(addresses, *first), said
 
 
 def _pieces_of_gate(table: GateTable, kind: str, addresses: Addresses) -> Iterator[Numbered]:
