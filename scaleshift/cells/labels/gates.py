@@ -6,7 +6,7 @@ Gates come as a folder of tables (one a gate, named after it: with the columns `
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -76,16 +76,19 @@ class Settling:
         return None if not named or named[0] in within else named[0]
 
     def _overlaps(self, overlap: str) -> list[Problem]:
-        counts: Counter[tuple[str, str, str]] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
+        count_as: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
         for (gates, n), winner in zip(self.sets, self.winners, strict=True):
             if winner is None or not n:
                 continue
             around = {winner, *self.hierarchy.ancestors(winner), *self.none}
             for other in set(gates) - around:
                 apart = [g for g in self.order if g in gates and g != other and not self._is_part(g, other)]
-                counts[next((g for g in apart if g not in self.none), winner), other, winner] += n
+                pair = next((g for g in apart if g not in self.none), winner), other
+                counts[pair] += n
+                count_as[pair][repr(winner)] = None
         remarks = []
-        for (first, second, winner), n in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        for (first, second), n in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
             text = (
                 f"{n} cells lie in both gates {first!r} and {second!r}, neither of which is part of the other"
             )
@@ -97,7 +100,11 @@ class Settling:
                     "(--gates), tell which is part of which with parents=, or pass overlap='first' "
                     "(--overlap first)"
                 )
-            remarks.append(Problem("warning", self.where, text, f"they count as {winner!r}"))
+            remarks.append(
+                Problem(
+                    "warning", self.where, text, f"they count as {several(list(count_as[first, second]))}"
+                )
+            )
         return remarks
 
     def _is_part(self, gate: str, other: str) -> bool:
