@@ -15,9 +15,8 @@ from scaleshift.blocks.inputs import check_same_rows, marker_names, matrix
 from scaleshift.blocks.labels import CODE, encode, factorize, order, suggestion
 from scaleshift.cells.manifest import typed
 from scaleshift.cells.schema import (
-    CELL,
     LABEL,
-    LONG_NAMES,
+    RESERVED,
     SAMPLE,
     UNLABELLED,
     cells_dataset,
@@ -165,7 +164,7 @@ def values_by_sample(
     >>> values_by_sample(obs, np.array([0, 0, 1]), 2)
     {'arm': ('x', 'y')}
     """
-    taken = {*LONG_NAMES, CELL, *(name for name in but if isinstance(name, str))}
+    taken = {*RESERVED, *(name for name in but if isinstance(name, str))}
     present, first = np.unique(sample_code, return_index=True)
     row_of = np.zeros(n_samples, np.intp)
     row_of[present] = first

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,8 @@ LONG_NAMES = {
 UNLABELLED = -1
 FEATURE = "feature"  # coordinate on marker: is this column used, or only kept?
 SCALING = ("scaling_location", "scaling_scale")  # variables (sample, marker) of scaled samples
+# No column of sample metadata is called so: names of the layout, and of what a study knows of its markers.
+RESERVED = frozenset((*LONG_NAMES, CELL, *SCALING, FEATURE, "channel", "kind", "marker_class"))
 
 
 def cells_dataset(
@@ -59,7 +61,7 @@ def cells_dataset(
     Raises
     ------
     SchemaError
-        If a metadata column is called like a variable or dimension of the layout.
+        If a metadata column has a name that is reserved for the layout.
 
     Examples
     --------
@@ -68,9 +70,7 @@ def cells_dataset(
     >>> cells["X"].dims, cells["day"].item()
     (('cell', 'marker'), 4)
     """
-    taken = [name for name in metadata or {} if name in LONG_NAMES or name == CELL]
-    if taken:
-        raise SchemaError(f"sample metadata has a column {taken[0]!r}, a name of the layout: rename it")
+    _refuse_reserved(metadata or {})
     data = {X: intensity, SAMPLE_CODE: sample_code, LABEL_CODE: label_code}
     names = {MARKER: marker, SAMPLE: sample, LABEL: label}
     coords: dict[str, Any] = {k: (k, v, {"long_name": LONG_NAMES[k]}) for k, v in names.items()}
@@ -97,7 +97,7 @@ def check_cells(cells: xr.Dataset) -> None:
     ------
     SchemaError
         If it is no dataset, lacks a variable or a coordinate, has other dimensions or dtypes, names
-        something twice, or has codes outside the categories.
+        something twice, has sample metadata with a reserved name, or codes outside the categories.
 
     Examples
     --------
@@ -115,6 +115,7 @@ def check_cells(cells: xr.Dataset) -> None:
             raise SchemaError(f"cells: {name} has dimensions {cells[name].dims}, expected {dims}")
     for name in (MARKER, SAMPLE, LABEL):
         _check_names(cells, name)
+    _refuse_reserved(name for name, c in cells.coords.items() if c.dims == (SAMPLE,) and name != SAMPLE)
     if cells[X].dtype not in (np.float32, np.float64):
         raise SchemaError(f"cells: X is {cells[X].dtype}, expected float32 or float64")
     if cells.attrs.get("scaling") is not None and not set(SCALING) <= set(cells.variables):
@@ -123,6 +124,12 @@ def check_cells(cells: xr.Dataset) -> None:
         )
     _check_codes(cells, SAMPLE_CODE, SAMPLE, 0)
     _check_codes(cells, LABEL_CODE, LABEL, UNLABELLED)
+
+
+def _refuse_reserved(columns: Iterable[Hashable]) -> None:
+    for name in columns:
+        if name in RESERVED:
+            raise SchemaError(f"sample metadata has a column {name!r}, a name of the layout: rename it")
 
 
 def _check_names(cells: xr.Dataset, name: str) -> None:

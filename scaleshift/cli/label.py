@@ -27,22 +27,22 @@ def _words(context: click.Context, parameter: click.Parameter, text: str | None)
 @click.option(
     "--unlabelled",
     callback=_words,
-    help="Words that mean no label, with commas between them; where left out: "
+    help="Words that mean no label, names of gates too, with commas between them; where left out: "
     "0,ungated,unlabeled,unlabelled,unknown.",
 )
 @click.option(
     "--first-event",
     type=click.Choice(["0", "1"]),
-    default="0",
-    show_default=True,
-    help="Number of a file's first event.",
+    help="Number of a file's first event; where left out, the events tell, if they can.",
 )
 @click.option("--parents", type=click.Path(path_type=Path), help="Sheet with the columns label and parent.")
 @click.option("--gates", callback=_words, help="Only these gates, with commas between them.")
 @click.option(
     "--overlap",
     type=click.Choice(["refuse", "first"]),
-    help="Cells in two gates, none part of the other: refuse (where left out), or take the deeper or first.",
+    help="Cells in two gates neither of which is part of the other: refuse (where left out), or first: "
+    "the deeper gate counts, of two as deep the one that stands first, in --gates, else by name, "
+    "or in the workspace.",
 )
 @click.option(
     "--fcs",
@@ -56,7 +56,7 @@ def label(
     labels: str,
     column: str | None,
     unlabelled: Sequence[str] | None,
-    first_event: str,
+    first_event: str | None,
     parents: Path | None,
     gates: Sequence[str] | None,
     overlap: str | None,
@@ -70,9 +70,11 @@ def label(
     LABELS is one of
       labels.csv       table with the columns file or sample, event, label (also .tsv, .parquet)
       cells.h5ad       AnnData, also as Zarr: --column of obs, beside sample (and event)
-      gates/           a folder with GATE.csv (columns file or sample, event), or SAMPLE/GATE.csv
+      gates/           a folder with GATE.csv (columns file or sample, event), or SAMPLE/GATE.csv;
+                       of gates inside each other the inner one counts
       analysis.wsp     a FlowJo workspace; each cell gets its deepest gate
       channel:NAME     a column of the study that holds whole numbers
+      none             takes away the labels that there are
 
     Without the column event, the rows of each sample are its events in order.
     """
@@ -82,7 +84,7 @@ def label(
         store,
         labels,
         column=column,
-        first_event=int(first_event),
+        first_event=None if first_event is None else int(first_event),
         parents=parents,
         gates=gates,
         overlap=overlap,
@@ -94,9 +96,12 @@ def label(
     else:
         Console().print(_table(report))
     if not quiet:
+        from scaleshift.report.table import printable
+
         for remark in report["remarks"]:
             fix = f"; {remark['fix']}" if remark["fix"] else ""
-            click.echo(f"{remark['level']}: {remark['place']}: {remark['text']}{fix}", err=True)
+            text = f"{remark['level']}: {remark['place']}: {remark['text']}{fix}"
+            click.echo(printable(text), err=True)  # names of files and samples may hold control codes
 
 
 def _table(report: Mapping[str, Any]) -> Table:

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.labels.hierarchy import Hierarchy
 from scaleshift.errors import DataError
 
@@ -59,7 +58,7 @@ def populations(labels: Sequence[Any], parents: Mapping[Any, Any]) -> list[Popul
     for position, label in enumerate(labels):
         for node in (label, *hierarchy.ancestors(label)):
             members.setdefault(node, []).append(position)
-    _refuse_misspelt([child for child in known if child not in members], labels, known)
+    hierarchy.refuse_misspelt(labels)
     return [Population(node, known.get(node), found) for node, found in members.items()]
 
 
@@ -103,12 +102,3 @@ def shares_of_parent(proportion: np.ndarray, of: list[Population]) -> np.ndarray
             parent = share[:, place[population.parent]]
             np.divide(share[:, column], parent, out=found[:, column], where=parent != 0)
     return found
-
-
-def _refuse_misspelt(unused: list[Any], labels: Sequence[Any], parents: Mapping[Any, Any]) -> None:
-    """A misspelt label would silently be missing in the sum of its parent."""
-    orphans = [label for label in labels if label not in parents]
-    for node in unused:
-        hint = suggestion(node, orphans)
-        if hint.startswith("; did you mean"):
-            raise DataError(f"parents names {node!r}, which is no label of the result{hint}")

@@ -9,7 +9,7 @@ import scipy.sparse
 import xarray as xr
 
 from scaleshift.blocks.rows import as_rows
-from scaleshift.cells import as_cells, open_cells, write_cells
+from scaleshift.cells import append_cells, as_cells, open_cells, write_cells
 from scaleshift.cells.schema import cells_dataset, check_cells
 from scaleshift.cells.selection import select_samples
 from scaleshift.errors import DataError, SchemaError
@@ -289,5 +289,23 @@ def test_check_finds_what_is_not_the_layout(change, message):
 def test_metadata_must_not_shadow_the_layout():
     names = {"marker": MARKERS, "sample": ["a"], "label": ["T"]}
     codes = np.zeros(6, np.int32)
-    with pytest.raises(SchemaError, match="column 'label', a name of the layout"):
-        cells_dataset(X, codes, codes, **names, metadata={"label": ["x"]})
+    for name in ("label", "feature", "channel", "scaling_scale"):
+        with pytest.raises(SchemaError, match=f"column '{name}', a name of the layout"):
+            cells_dataset(X, codes, codes, **names, metadata={name: ["x"]})
+    with pytest.raises(SchemaError, match="column 'feature', a name of the layout"):
+        check_cells(EXPECTED.assign_coords(feature=("sample", ["x", "y"])))
+
+
+@pytest.mark.parametrize("name", ["feature", "kind", "channel", "marker_class", "scaling_location"])
+def test_columns_of_obs_with_reserved_names_are_left_out(tmp_path, name):
+    obs = pd.DataFrame(
+        {"sample": ["a", "a", "b"], name: ["x", "x", "y"], "arm": ["x", "x", "y"]}, list("123")
+    )
+    cells = as_cells(anndata.AnnData(np.ones((3, 2), np.float32), obs), sample="sample")
+    write_cells(cells, tmp_path / "study.zarr")
+    append_cells(
+        as_cells(np.ones((2, 2), np.float32), ["c", "c"], marker=["0", "1"]), tmp_path / "study.zarr"
+    )
+    opened = open_cells(tmp_path / "study.zarr")
+    assert opened["arm"].values.tolist() == ["x", "y", None]
+    assert name not in opened.coords or opened[name].dims == ("marker",)

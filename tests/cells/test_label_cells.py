@@ -88,12 +88,42 @@ def test_parents_that_make_no_hierarchy_are_refused(path, parents, message):
         label_cells(path, TABLE, parents=parents)
 
 
-def test_a_study_without_labels_gets_some_and_loses_them_again(tmp_path):
+def test_a_study_without_labels_gets_some_and_loses_them_again_on_request_only(tmp_path):
     path = make_study(tmp_path / "study.zarr")
     label_cells(path, TABLE)
     assert labels_of(path) == NEW.tolist()
-    label_cells(path, TABLE[:0])
+    with pytest.raises(DataError, match=r"the table labels no cell; pass 'none' in its place"):
+        label_cells(path, TABLE[:0])
+    nothing = TABLE.assign(label=np.where(NEW == 1, "", "Unknown"))
+    n = (NEW != 1).sum()
+    with pytest.raises(
+        DataError, match=rf"labels no cell: taken as unlabelled: 'Unknown' \({n} times\); .*''"
+    ):
+        label_cells(path, nothing)
+    assert labels_of(path) == NEW.tolist()
+    assert label_cells(path, "none")["n_labelled"] == 0
     assert labels_of(path) == [None] * N
+
+
+@pytest.mark.parametrize("child", ["CD4 naiv", "cd4 naive"])
+def test_a_misspelt_child_is_refused_with_the_label_that_it_resembles(path, child):
+    table = TABLE.assign(label=np.where(NEW == 1, "CD4 naive", "CD8 naive"))
+    parents = {child: "CD4", "CD8 naive": "CD8", "CD4": "T", "NK": "all"}
+    with pytest.raises(DataError, match=rf"parents names '{child}', .*did you mean 'CD4 naive'"):
+        label_cells(path, table, parents=parents)
+    assert set(labels_of(path)) == {"old", "older"}
+    label_cells(path, table, parents=parents | {"CD4 naive": "CD4"})
+
+
+def test_umlauts_of_a_mac_and_of_excel_are_one(tmp_path):
+    files = ({"path": "/x/Gro\u0308\u00dfe.fcs", "sample": "Mu\u0308ller", "n_events": 4},)
+    path = make_study(tmp_path / "study.zarr", x=X[:4], sample=["Mu\u0308ller"] * 4, files=files)
+    words = ["f\u00fcr", "fu\u0308r", "Ungated", "f\u00fcr"]
+    for column, name in {"file": "Gr\u00f6\u00dfe", "sample": "M\u00fcller"}.items():
+        table = pd.DataFrame({column: name, "event": range(4), "label": words})
+        label_cells(path, table, parents={"fu\u0308r": "all"})
+        assert labels_of(path) == ["f\u00fcr", "f\u00fcr", None, "f\u00fcr"]
+        assert open_cells(path).attrs["parents"] == {"f\u00fcr": "all"}
 
 
 def test_datasets_that_were_opened_before_give_no_wrong_labels(path):

@@ -92,7 +92,7 @@ def test_a_study_of_one_sample_needs_no_names(tmp_path):
     path = make_study(tmp_path / "study.zarr", sample=["only"] * N, files=())
     label_cells(path, pd.DataFrame({"label": LABELS}))
     assert labels_of(path) == EXPECTED
-    label_cells(path, pd.DataFrame({"event": [5], "label": ["T"]}))
+    label_cells(path, pd.DataFrame({"event": [5], "label": ["T"]}), first_event=0)
     assert labels_of(path) == [None] * 5 + ["T"] + [None] * (N - 6)
 
 
@@ -165,13 +165,13 @@ def test_a_table_that_r_wrote_is_read(path, tmp_path):
 )
 def test_tables_of_any_make_label_the_same_events(path, tmp_path, head, encoding):
     (tmp_path / "t.csv").write_bytes((head + "a1;2;Größe, T\na1;3;B\n").encode(encoding))
-    label_cells(path, tmp_path / "t.csv")
+    label_cells(path, tmp_path / "t.csv", first_event=0)
     assert labels_of(path)[:4] == [None, None, "Größe, T", "B"]
 
 
 def test_row_names_under_no_name_shift_no_column(path, tmp_path):
     (tmp_path / "t.csv").write_text('"event","file","label"\n"1",2,"a1","T"\n"2",3,"a1","B"\n')
-    label_cells(path, tmp_path / "t.csv")
+    label_cells(path, tmp_path / "t.csv", first_event=0)
     assert labels_of(path)[:4] == [None, None, "T", "B"]
 
 
@@ -194,10 +194,8 @@ def test_events_that_seem_to_count_from_one_are_told(path):
     with pytest.raises(
         DataError, match=r"event 30 of file 'a1.fcs' has a label, .* 0 to 29; .*--first-event 1"
     ):
-        label_cells(path, from_one)
+        label_cells(path, from_one, first_event=0)
     assert labels_of(path) == before
-    without_last = from_one[from_one["event"] < TABLE.groupby("file")["event"].transform("max")]
-    assert "--first-event 1" in label_cells(path, without_last)["remarks"][0]["fix"]
     with pytest.raises(DataError, match=r"event 0 of file .* numbered 1 to .*--first-event 0"):
         label_cells(path, TABLE, first_event=1)
 
@@ -205,7 +203,8 @@ def test_events_that_seem_to_count_from_one_are_told(path):
 @pytest.mark.parametrize("event", [-1, 31, 10**12])
 def test_an_event_that_is_not_there_is_named(path, event):
     with pytest.raises(
-        DataError, match=rf"t.csv: event {event} of file 'a1.fcs' .* 30 events, numbered 0 to 29: are"
+        DataError,
+        match=rf"t.csv: event {event} of file 'a1.fcs' .* 30 events, numbered 0 to 29 or 1 to 30: are",
     ):
         label_cells(
             path,
@@ -224,11 +223,11 @@ def test_an_event_that_is_no_number_is_named(path, tmp_path, event):
 def test_an_event_with_two_labels_is_refused_and_one_said_twice_is_not(path, monkeypatch, rows):
     monkeypatch.setattr(label_tables, "ROWS", rows)
     twice = pd.DataFrame({"file": ["a2", "a1", "a2.fcs"], "event": [4, 4, 4], "label": ["T", "B", "T"]})
-    assert label_cells(path, twice)["n_labelled"] == 2
+    assert label_cells(path, twice, first_event=0)["n_labelled"] == 2
     with pytest.raises(
         DataError, match=r"the table: event 4 of file 'a2.fcs' has two labels, '[TB]' and '[TB]'"
     ):
-        label_cells(path, twice.assign(label=["T", "B", "B"]))
+        label_cells(path, twice.assign(label=["T", "B", "B"]), first_event=0)
 
 
 @pytest.mark.parametrize(
@@ -277,7 +276,7 @@ def test_two_files_of_one_name_are_told_apart_by_their_paths(tmp_path):
     path = make_study(tmp_path / "study.zarr", files=tuple(files))
     with pytest.raises(DataError, match=r"2 files go by the name 'a' \(x/a.fcs, y/a.fcs\)"):
         label_cells(path, pd.DataFrame({"file": ["a"], "event": [1], "label": ["T"]}))
-    label_cells(path, pd.DataFrame({"file": ["y/a.fcs"], "event": [1], "label": ["T"]}))
+    label_cells(path, pd.DataFrame({"file": ["y/a.fcs"], "event": [1], "label": ["T"]}), first_event=0)
     assert np.flatnonzero(np.array(labels_of(path)) == "T").tolist() == [41]
 
 
@@ -334,7 +333,7 @@ def test_categories_that_no_event_has_are_no_labels(path):
 
 def test_clusters_that_count_from_0_are_told(path):
     table = pd.DataFrame({"sample": "S1", "event": [0, 1], "leiden": ["0", "1"]})
-    (remark, _) = label_cells(path, table, column="leiden")["remarks"]
+    (_, remark, _) = label_cells(path, table, column="leiden")["remarks"]
     assert (remark["level"], remark["text"]) == ("warning", "taken as unlabelled: '0' (1 times)")
     assert "--unlabelled ''" in remark["fix"]
     label_cells(path, table, column="leiden", unlabelled=[])

@@ -402,3 +402,45 @@ def test_thirty_thousand_files_take_less_than_a_second():
     assert time.perf_counter() - start < 1
     assert len(columns.positions) == 30_000
     assert columns.problems == []
+
+
+def test_a_panel_that_contradicts_the_files_is_told():
+    swapped = panel(("FITC-A", "CD8"), ("PE-A", "cd-4"), ("APC-A", "CD3"))
+    columns = align([usual("a.fcs"), usual("b.fcs")], swapped)
+    assert columns.markers == ("FSC-A", "CD8", "cd-4", "CD3", "Time")
+    assert told(columns, "warning") == [
+        "a.fcs: the panel gives FITC-A 'CD8', which is PE-A's marker in the file (and 1 more); "
+        "mend the panel, unless the file is wrong",
+        "a.fcs: the panel gives PE-A 'cd-4', which is FITC-A's marker in the file (and 1 more); "
+        "mend the panel, unless the file is wrong",
+    ]
+
+
+def test_the_marker_of_a_panel_stays_where_the_file_has_it_elsewhere_too():
+    columns = align([usual("a.fcs")], panel(("FITC-A", "CD8")))
+    assert columns.markers == ("FSC-A", "CD8", "PE-A", "CD3", "Time")
+    assert "the panel gives FITC-A 'CD8', which is PE-A's marker in the file" in told(columns, "warning")[0]
+
+
+def test_a_panel_that_agrees_or_names_the_height_of_a_pulse_is_no_contradiction():
+    files = [usual("a.fcs", FITC_H="CD4"), usual("b.fcs", FITC_A="")]
+    columns = align(files, panel(("FITC-A", "CD4"), ("PE-A", "CD8"), ("APC-A", "CD3")))
+    assert told(columns, "warning") == []
+
+
+@pytest.mark.parametrize("antigen", ["FSC-A", "Time", "Violet"])
+def test_an_antigen_called_like_another_column_is_told_and_not_used(antigen):
+    columns = align([usual("a.fcs", Violet="")], panel(("FITC-A", antigen)))
+    assert columns.markers == ("FSC-A", "FITC-A", "CD8", "CD3", "Time", "Violet")
+    assert "FITC-A" in features(columns)
+    assert told(columns, "warning") == [
+        f"a.fcs: the panel calls FITC-A {antigen!r}, which is another column's name; "
+        "it stays 'FITC-A': give it an antigen of its own"
+    ]
+
+
+def test_umlauts_of_a_mac_and_of_excel_are_one():
+    files = [file("a.fcs", {"Gru\u0308n-A": "CD4"}), file("b.fcs", {"Gr\u00fcn-A": "CD4"})]
+    columns = align(files, panel(("Gru\u0308n-A", "Ko\u0308der")), markers=["Ko\u0308der"])
+    assert (columns.markers, columns.channels) == (("K\u00f6der",), ("Gr\u00fcn-A",))
+    assert columns.problems == []

@@ -323,3 +323,32 @@ def test_a_sheet_in_excel_has_its_place_in_errors(tmp_path):
     book.save(tmp_path / "md.xlsx")
     with pytest.raises(DataError, match=r"md\.xlsx: 'a\.fcs' has two rows that differ \(lines 2 and 4\)"):
         read_samples(tmp_path / "md.xlsx")
+
+
+@pytest.mark.parametrize("name", ["NA", "nan", "None", "n/a", "NULL"])
+def test_a_sample_called_like_a_missing_value_is_refused(name):
+    with pytest.raises(DataError, match=rf"table: line 2: sample_id is '{name}', which stands for no name"):
+        sheet(file=["a.fcs", "b.fcs", "c.fcs"], sample_id=["s1", name, name])
+    assert sheet(file=["a.fcs"], sample_id=["Nan1"]).samples == ("Nan1",)
+
+
+def test_umlauts_of_a_mac_and_of_excel_are_one():
+    of_mac, of_excel = "Mu\u0308ller", "M\u00fcller"
+    matched = match_files(sheet(file=[f"{of_excel}.fcs"], sample=[of_mac]), [f"d/{of_mac}.fcs"])
+    assert matched.samples == {f"d/{of_mac}.fcs": of_excel}
+    assert matched.problems == []
+    assert list(match_files(None, [f"d/{of_mac}.fcs"]).samples.values()) == [of_excel]
+
+
+@pytest.mark.parametrize("days", [["1", "", "", "2", ""], ["1", "", "2", "", "3"]])
+def test_a_column_filled_in_the_first_of_some_rows_is_told(days):
+    files = [f"{i}.fcs" for i in range(5)]
+    (problem,) = sheet(file=files, day=days, arm=["x", "x", "", "y", ""]).problems
+    assert problem.level == "warning"
+    assert "the column 'day' is filled in the first of some rows each (lines 1, " in problem.text
+    assert "merged cells" in problem.fix
+
+
+@pytest.mark.parametrize("days", [["", "1", "", "2", ""], ["1", "", "", "", ""], ["1", "1", "", "", "2"]])
+def test_missing_values_elsewhere_are_nothing_to_tell(days):
+    assert sheet(file=[f"{i}.fcs" for i in range(5)], day=days).problems == ()

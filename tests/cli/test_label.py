@@ -90,3 +90,33 @@ def test_what_fails_is_one_line_and_exit_code_1(study, arguments, message):
 def test_the_verb_is_listed():
     assert "scaleshift label" in run("--help").output
     assert "channel:NAME" in run("label", "--help").output
+
+
+def test_where_events_do_not_tell_their_first_number_the_option_is_named(study, tmp_path):
+    table = write_table(tmp_path / "t.csv", label=["a", "b", "c"], event=[1, 2, 39])
+    failed = run("label", study, table, code=1)
+    assert "may count from 0 or from 1" in failed.output
+    assert "--first-event" in failed.output
+    assert len(failed.output.splitlines()) == 1
+    run("label", study, table, "--first-event", "0")
+    last = run("label", study, write_table(table, label=["a", "b", "c"]))
+    assert "events count from 1: there is event 40 of sample 'S2', which has 40 events" in last.stderr
+
+
+def test_labels_are_taken_away_on_request(study, tmp_path):
+    run("label", study, write_table(tmp_path / "t.csv", label=["a", "b", "c"]))
+    (tmp_path / "empty.csv").write_text("sample,event,label\n")
+    assert (
+        "empty.csv labels no cell; pass 'none'" in run("label", study, tmp_path / "empty.csv", code=1).output
+    )
+    assert run("label", study, "none").stdout.startswith("0 of 60 cells have a label")
+
+
+def test_control_codes_of_names_do_not_reach_the_terminal(tmp_path):
+    path = tmp_path / "study.zarr"
+    ss.write_cells(ss.as_cells(X, sample=["S1"] * 20 + ["\x1b[31mred\r"] * 40), path)
+    table = tmp_path / "t.csv"
+    pd.DataFrame({"sample": ["S1"], "event": [0], "label": ["T\x1b[1m"]}).to_csv(table, index=False)
+    found = run("label", path, table)
+    assert "1 samples have no label: \N{REPLACEMENT CHARACTER}[31mred" in found.stderr
+    assert "\x1b" not in found.output

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.manifest import Manifest
-from scaleshift.cells.sheets.filenames import base_name, closest, stem
+from scaleshift.cells.sheets.filenames import base_name, closest, composed, stem
 from scaleshift.errors import DataError
 
 FILE, SAMPLE = "file", "sample"
@@ -49,9 +49,9 @@ class Addresses:
             sample._replace(path=files[0].path) if len(files := of_sample[sample.name]) == 1 else sample
             for sample in samples
         ]
-        by_name = _index(self.samples, str)
-        as_sample: list[Way] = [(by_name, str)]
-        as_file: list[Way] = [(_index(self.files, form), form) for form in (str, base_name, stem)]
+        by_name = _index(self.samples, composed)
+        as_sample: list[Way] = [(by_name, composed)]
+        as_file: list[Way] = [(_index(self.files, form), form) for form in (composed, base_name, stem)]
         bare: list[Way] = [(by_name, stem)]
         self._ways = {SAMPLE: as_sample + as_file + bare, FILE: as_file + as_sample + bare}
 

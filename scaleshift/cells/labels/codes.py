@@ -18,6 +18,7 @@ import pandas as pd
 from scaleshift.blocks.labels import CODE, order, suggestion
 from scaleshift.cells.manifest import plain
 from scaleshift.cells.schema import UNLABELLED
+from scaleshift.cells.sheets.filenames import composed
 from scaleshift.errors import DataError
 
 UNLABELLED_WORDS = ("0", "ungated", "unlabeled", "unlabelled", "unknown")
@@ -51,25 +52,31 @@ class CellLabels:
     def __init__(self, n_cells: int, unlabelled: Iterable[str], as_words: bool) -> None:
         if isinstance(unlabelled, str):
             raise DataError(f"unlabelled={unlabelled!r} is one word: give a list, [{unlabelled!r}]")
+        self.n_cells = n_cells
         self.values: list[Any] = []
         self._as_words = as_words
         self.unlabelled: Counter[str] = Counter()  # words that mean it, and how often they were met
         self._words = {"", *(word_of(word).casefold() for word in unlabelled)}
         self._numbers: dict[tuple[type, Any], int] = {}
-        self._file = _zeros_on_disk(max(1, n_cells) * CODE.itemsize)
-        self._told: np.ndarray = np.memmap(self._file, CODE, "r+", shape=(max(1, n_cells),))[:n_cells]
+        self._on_disk = CellNumbers(n_cells)
+        self._told = self._on_disk.numbers
 
     def close(self) -> None:
         """Free the temporary file."""
         del self._told
-        self._file.close()
+        self._on_disk.close()
+
+    def means_none(self, name: Any) -> bool:
+        """Whether a name is a word that means "no label"."""
+        return word_of(name).casefold() in self._words
 
     def number(self, value: Any) -> int:
         """The number of a label; UNTOLD where it means "no label"."""
         if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
             return UNTOLD
-        if word_of(value).casefold() in self._words:
+        if self.means_none(value):
             return UNTOLD
+        value = composed(value) if isinstance(value, str) else value
         key = (type(value), value)
         if key not in self._numbers:
             if len(self.values) == MAX_LABELS:
@@ -101,14 +108,34 @@ class CellLabels:
         clash = self._told[rows] != numbers
         return Clashes(rows[clash], self._told[rows[clash]], numbers[clash])
 
-    def coded(self, step: int) -> tuple[tuple[Any, ...], Iterator[tuple[int, np.ndarray]]]:
-        """Labels in their order, and the codes of the cells: pairs of the first row and `step` codes."""
-        values = typed_words(self.values) if self._as_words else self.values
-        categories = plain(order(pd.Series(values, dtype=object).to_numpy()), "label") if values else ()
-        code_of = {value: code for code, value in enumerate(categories)}
-        known = np.array([UNLABELLED, *(code_of[value] for value in values)], CODE)
+    def labels(self) -> tuple[Any, ...]:
+        """The labels in their order, in their own type."""
+        values = self._typed()
+        return plain(order(pd.Series(values, dtype=object).to_numpy()), "label") if values else ()
+
+    def coded(self, labels: tuple[Any, ...], step: int) -> Iterator[tuple[int, np.ndarray]]:
+        """Codes of the cells: pairs of the first row and `step` codes."""
+        code_of = {value: code for code, value in enumerate(labels)}
+        known = np.array([UNLABELLED, *(code_of[value] for value in self._typed())], CODE)
         rows = range(0, len(self._told), step)
-        return categories, ((first, known[self._told[first : first + step]]) for first in rows)
+        return ((first, known[self._told[first : first + step]]) for first in rows)
+
+    def _typed(self) -> list[Any]:
+        return typed_words(self.values) if self._as_words else self.values
+
+
+class CellNumbers:
+    """One number a cell, 0 at first, in a temporary file that is mapped."""
+
+    def __init__(self, n_cells: int) -> None:
+        n = max(1, n_cells)  # nothing can be mapped of an empty file
+        self._file = _zeros_on_disk(n * CODE.itemsize)
+        self.numbers: np.ndarray = np.memmap(self._file, CODE, "r+", shape=(n,))[:n_cells]
+
+    def close(self) -> None:
+        """Free the file."""
+        del self.numbers
+        self._file.close()
 
 
 def _zeros_on_disk(n_bytes: int) -> IO[bytes]:
@@ -129,7 +156,7 @@ def _zeros_on_disk(n_bytes: int) -> IO[bytes]:
 
 def word_of(value: Any) -> str:
     """A label as a word: 0, 0.0, "0" and "0.0" are one."""
-    word = value.strip() if isinstance(value, str) else str(value)
+    word = composed(value).strip() if isinstance(value, str) else str(value)
     decimal = WHOLE_DECIMAL.fullmatch(word)
     return decimal[1] if decimal else word
 
@@ -158,7 +185,7 @@ def chosen(names: Iterable[Any], known: Iterable[Any], what: str) -> list[Any]:
     """Names that must be known, in their own order; DataError that suggests one if not."""
     if isinstance(names, str):
         raise DataError(f"{what}={names!r} is one name: give a list, [{names!r}]")
-    names, known = list(names), list(known)
+    names, known = [composed(n) if isinstance(n, str) else n for n in names], list(known)
     for name in names:
         if name not in known:
             raise DataError(f"{what}: {name!r} is not there{suggestion(name, known)}")

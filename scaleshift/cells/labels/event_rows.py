@@ -10,8 +10,10 @@ import pandas as pd
 
 from scaleshift.cells.labels.addresses import Addresses, Place
 from scaleshift.cells.labels.tables import Columns, Piece, Words
-from scaleshift.cells.problem import Problem
 from scaleshift.errors import DataError
+
+ARE_THEY = ": are these the events of this study?"
+BEYOND = 2**62  # no event has such a number, and 64 bits hold it and its neighbours
 
 
 class _Outside(NamedTuple):
@@ -32,14 +34,12 @@ class EventRows:
     addresses : Addresses
     first_event : 0 or 1
         Number of a file's first event.
+    evidence : str
+        The event by which that was found out, "" where it was given.
     """
 
-    def __init__(self, addresses: Addresses, first_event: int) -> None:
-        if first_event not in (0, 1):
-            raise DataError(
-                f"first_event is {first_event!r}, expected 0 or 1: what is the first event's number?"
-            )
-        self.addresses, self.first_event = addresses, first_event
+    def __init__(self, addresses: Addresses, first_event: int, evidence: str = "") -> None:
+        self.addresses, self.first_event, self._evidence = addresses, first_event, evidence
         self._lowest: float = np.inf  # of the events met, counted from 0
         self._beyond = 0  # how far the events met lie beyond the last one of their file
         self._outside: _Outside | None = None
@@ -67,21 +67,14 @@ class EventRows:
         rows : numpy.ndarray, shape (n,)
         told : numpy.ndarray of bool, shape (n_rows_of_the_piece,)
         """
-        if piece.places is None:
-            if place is None:
-                place = self.addresses.only_sample(table)
-            values = piece.events if piece.labels is None else piece.labels.codes
-            assert values is not None, "a table of gates without events was refused"
-            codes, places = np.zeros(len(values), np.int64), [place]
-        else:
-            codes, places = self._places(piece, piece.places, columns, table)
+        codes, places = located(self.addresses, piece, columns, table, place)
         starts = np.array([place.start for place in places], np.int64)[codes]
         counts = np.array([place.n for place in places], np.int64)[codes]
         if piece.events is None:
             events = self._in_order(codes, places, table)
             told = events < counts
         else:
-            events = _whole(piece.events, piece.first, table, str(columns.event)) - self.first_event
+            events = event_numbers(piece, columns, table) - self.first_event
             told = (events >= 0) & (events < counts)
             self._note(events, counts, told, codes, places, table)
         return starts[told] + events[told], told
@@ -94,12 +87,11 @@ class EventRows:
         """Raise DataError where an event is not there, or rows without numbers are not one an event."""
         if self._outside is not None:
             table, place, event = self._outside
-            last = place.n - 1 + self.first_event
-            numbers = f"numbered {self.first_event} to {last}" if place.n else "so none can have a label"
-            raise DataError(
-                f"{table}: event {event + self.first_event} of {place} has a label, "
-                f"but there are {place.n} events, {numbers}{self._other_first()}"
-            )
+            number, last = event + self.first_event, place.n - 1 + self.first_event
+            if self._evidence and number == (place.n if self.first_event == 0 else 0) and place.n:
+                raise contradiction(table, self._evidence, mark(place, number))
+            numbers = f"numbered {self.first_event} to {last}"
+            raise not_there(table, place, number, numbers, self._other_first())
         for (table, place), n in self._seen.items():
             if n != place.n:
                 raise DataError(
@@ -107,33 +99,14 @@ class EventRows:
                     "there must be one row an event, in the order of the events"
                 )
 
-    def remarks(self, where: str) -> list[Problem]:
-        """What looks as if the table counted from 1."""
-        if self.first_event == 1 or self._lowest != 1:
-            return []
-        fix = "if they are counted from 1, pass first_event=1 (--first-event 1)"
-        return [Problem("warning", where, "the lowest event number is 1, and 0 would be the first", fix)]
-
     def _other_first(self) -> str:
+        if self._evidence:
+            return ARE_THEY
         if self.first_event == 0 and self._lowest > 0 and self._beyond == 1:
             return "; if they are counted from 1, pass first_event=1 (--first-event 1)"
         if self.first_event == 1 and self._lowest == -1 and self._beyond <= 0:
             return "; if they are counted from 0, pass first_event=0 (--first-event 0)"
-        return ": are these the events of this study?"
-
-    def _places(
-        self, piece: Piece, words: Words, columns: Columns, table: str
-    ) -> tuple[np.ndarray, list[Place]]:
-        """Codes into the places of a piece; values that no row has are not looked for."""
-        missing = np.flatnonzero(words.codes < 0)
-        if missing.size:
-            row = piece.first + missing[0] + 1
-            raise DataError(f"{table}: row {row} names no {columns.kind}: fill the column {columns.place!r}")
-        used = np.flatnonzero(np.bincount(words.codes, minlength=len(words.values)))
-        places = [self.addresses.place(str(words.values[i]), columns.kind, table) for i in used]
-        new = np.zeros(len(words.values), np.int64)
-        new[used] = np.arange(len(used))
-        return new[words.codes], places
+        return ARE_THEY
 
     def _in_order(self, codes: np.ndarray, places: list[Place], table: str) -> np.ndarray:
         """The event of each row where the rows of a place are its events in order."""
@@ -166,15 +139,72 @@ class EventRows:
             self._outside = _Outside(table, places[codes[outside[0]]], int(events[outside[0]]))
 
 
-def _whole(values: np.ndarray, first: int, table: str, column: str) -> np.ndarray:
-    """Whole numbers; DataError that names the first row that has none."""
+def located(
+    addresses: Addresses, piece: Piece, columns: Columns, table: str, place: Place | None = None
+) -> tuple[np.ndarray, list[Place]]:
+    """Files or samples that the rows of a piece tell about, and the position of each row's among them.
+
+    Parameters
+    ----------
+    addresses, piece, columns, table, place
+        As in `EventRows.rows`.
+    """
+    if piece.places is not None:
+        return _named(addresses, piece, piece.places, columns, table)
+    values = piece.events if piece.labels is None else piece.labels.codes
+    assert values is not None, "a table of gates without events was refused"
+    return np.zeros(len(values), np.int64), [place or addresses.only_sample(table)]
+
+
+def _named(
+    addresses: Addresses, piece: Piece, words: Words, columns: Columns, table: str
+) -> tuple[np.ndarray, list[Place]]:
+    """Codes into the places of a piece; values that no row has are not looked for."""
+    missing = np.flatnonzero(words.codes < 0)
+    if missing.size:
+        row = piece.first + missing[0] + 1
+        raise DataError(f"{table}: row {row} names no {columns.kind}: fill the column {columns.place!r}")
+    used = np.flatnonzero(np.bincount(words.codes, minlength=len(words.values)))
+    places = [addresses.place(str(words.values[i]), columns.kind, table) for i in used]
+    new = np.zeros(len(words.values), np.int64)
+    new[used] = np.arange(len(used))
+    return new[words.codes], places
+
+
+def event_numbers(piece: Piece, columns: Columns, table: str) -> np.ndarray:
+    """The event numbers of a piece as they stand there; DataError that names the first row that has none."""
+    values = np.asarray(piece.events)
     numbers = values if values.dtype.kind in "iuf" else pd.to_numeric(values, errors="coerce")
-    numbers = np.asarray(numbers, np.float64 if numbers.dtype.kind == "f" else None)
+    numbers = np.asarray(numbers, np.float64 if numbers.dtype.kind not in "iu" else None)
+    bad = np.flatnonzero((numbers >= BEYOND) | (numbers <= -BEYOND))
     if numbers.dtype.kind == "f":
-        bad = np.flatnonzero(~np.isfinite(numbers) | (numbers != np.floor(numbers)))
-        if bad.size:
-            raise DataError(
-                f"{table}: row {first + bad[0] + 1} has {values[bad[0]]!r} in the column {column!r}, "
-                "expected the number of an event"
-            )
+        bad = np.flatnonzero(~(np.abs(numbers) < BEYOND) | (numbers != np.floor(numbers)))
+    if bad.size:
+        found = values[bad[0]]
+        raise DataError(
+            f"{table}: row {piece.first + bad[0] + 1} has "
+            f"{found.item() if isinstance(found, np.generic) else found!r} in the column {columns.event!r}, "
+            "expected the number of an event"
+        )
     return numbers.astype(np.int64)
+
+
+def not_there(table: str, place: Place, number: int, numbers: str, hint: str = ARE_THEY) -> DataError:
+    """What to raise for an event that is not there."""
+    numbers = numbers if place.n else "so none can have a label"
+    return DataError(
+        f"{table}: event {number} of {place} has a label, but there are {place.n} events, {numbers}{hint}"
+    )
+
+
+def mark(place: Place, number: int) -> str:
+    """The first or last event of a place, in words that tell which of the two it is."""
+    return f"event {number} of {place}" + (f", which has {place.n} events" if number else "")
+
+
+def contradiction(table: str, one: str, other: str) -> DataError:
+    """What to raise where one event is there only if they count from 0, and another only if from 1."""
+    return DataError(
+        f"{table}: there is {one}, and there is {other}: events count neither from 0 nor from 1; "
+        "give each file's events the same first number"
+    )

@@ -16,10 +16,9 @@ import numpy as np
 from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.labels.addresses import FILE, Addresses, Place
 from scaleshift.cells.labels.codes import chosen
-from scaleshift.cells.labels.hierarchy import Hierarchy
 from scaleshift.cells.optional import optional
 from scaleshift.cells.problem import Problem, several
-from scaleshift.cells.sheets.filenames import base_name, closest, stem
+from scaleshift.cells.sheets.filenames import base_name, closest, composed, stem
 from scaleshift.errors import DataError
 
 Route = tuple[str, ...]  # names from the outermost population to the gate
@@ -70,28 +69,20 @@ class Workspace:
         every = dict.fromkeys(route for routes in self._routes.values() for route in routes)
         for route in every:
             names[route[-1]].add(route)
-        self._label = {r: r[-1] if len(names[r[-1]]) == 1 else "/".join(r) for r in every}
+        self._label = {r: composed(r[-1]) if len(names[r[-1]]) == 1 else composed("/".join(r)) for r in every}
         self.parents = {self._label[route]: self._label[route[:-1]] for route in every if len(route) > 1}
 
-    def memberships(
-        self, gates: Iterable[str] | None, hierarchy: Hierarchy
-    ) -> Iterator[tuple[str, np.ndarray]]:
-        """Gate and rows of its cells, sample after sample, deepest gates first.
+    def gates(self, wanted: Iterable[str] | None) -> list[str]:
+        """Names of the wanted gates, in this order; None: of all."""
+        known = list(dict.fromkeys(self._label.values()))
+        return known if wanted is None else chosen(wanted, known, f"gates of {self.path}")
 
-        Parameters
-        ----------
-        gates : iterable of str or None
-            Only these gates, those of equal depth in this order. Default: all.
-        hierarchy : Hierarchy
-            What is part of what.
-        """
-        known = list(self._label.values())
-        order = known if gates is None else chosen(gates, known, f"gates of {self.path}")
-        order = hierarchy.deepest_first(order)
+    def memberships(self, gates: Iterable[str]) -> Iterator[tuple[str, np.ndarray]]:
+        """Gate and rows of its cells, sample after sample."""
         for sample in self.samples:
             routes = {self._label[route]: route for route in self._routes[sample.name]}
             results = self._gate(sample)
-            for gate in order:
+            for gate in gates:
                 if gate in routes:
                     *outer, name = routes[gate]
                     inside = results.get_gate_membership(name, ("root", *outer))
@@ -134,8 +125,10 @@ class Workspace:
         """The FCS file of a sample."""
         wanted = [base_name(name) for name in ([place.path] if place.path else []) + names]
         if files is None:
-            beside = [os.path.join(os.path.dirname(self.path), name) for name in wanted]
-            found = [path for path in (place.path, *beside) if path and os.path.isfile(path)]
+            folder = os.path.dirname(self.path)
+            beside = {base_name(name): os.path.join(folder, name) for name in os.listdir(folder or ".")}
+            likely = (place.path, *(beside.get(name) for name in wanted))
+            found = [path for path in likely if path and os.path.isfile(path)]
         else:
             ways = [(form, form(name)) for form in (base_name, stem) for name in wanted]
             fitting = ([path for path in files if form(path) == name] for form, name in ways)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from scaleshift.blocks.labels import suggestion
 from scaleshift.errors import DataError
 
 
@@ -50,3 +51,22 @@ class Hierarchy:
         """Parents of these populations and of their ancestors."""
         wanted = {name: None for each in names for name in (each, *self.ancestors(each))}
         return {name: self.parents[name] for name in wanted if name in self.parents}
+
+    def refuse_misspelt(self, labels: Sequence[Any]) -> None:
+        """Raise DataError for a misspelt label: it would silently be missing in the sum of its parent.
+
+        That is a population which is no label and has none below, and looks like a label without parent.
+
+        Examples
+        --------
+        >>> Hierarchy({"CD4 naiv": "CD4", "NK": "all"}).refuse_misspelt(["CD4 naive"])  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        scaleshift.errors.DataError: parents names 'CD4 naiv', which is no label or population; did ...
+        """
+        known = {name for label in labels for name in (label, *self.ancestors(label))}
+        orphans = [label for label in labels if label not in self.parents]
+        for name in self.parents:
+            hint = "" if name in known else suggestion(name, orphans)
+            if hint.startswith("; did you mean"):
+                raise DataError(f"parents names {name!r}, which is no label or population{hint}")

@@ -14,11 +14,12 @@ import zarr
 from scaleshift.cells.labels.codes import UNLABELLED_WORDS, CellLabels
 from scaleshift.cells.labels.hierarchy import Hierarchy
 from scaleshift.cells.labels.report import Counts, report_of
-from scaleshift.cells.labels.sources import Request, read_parents, tell_labels
+from scaleshift.cells.labels.sources import NO_LABELS, Request, read_parents, tell_labels
 from scaleshift.cells.layout import commit, write_label_codes, write_label_names
 from scaleshift.cells.manifest import LABEL_CODES, Manifest, array_of, locate, open_study, refuse_unfinished
-from scaleshift.cells.problem import Problem
+from scaleshift.cells.problem import Problem, several
 from scaleshift.cells.reader import forget_arrays, store_at
+from scaleshift.errors import DataError
 
 BATCH = 1_000_000  # cells, about
 
@@ -29,7 +30,7 @@ def label_cells(
     *,
     column: str | None = None,
     unlabelled: Iterable[str] = UNLABELLED_WORDS,
-    first_event: int = 0,
+    first_event: int | None = None,
     parents: Any = None,
     gates: Iterable[str] | None = None,
     overlap: str | None = None,
@@ -55,22 +56,24 @@ def label_cells(
           with the column `event`. The file's name is the label.
         - A FlowJo workspace (.wsp), gated by FlowKit (extra `flowjo`): each cell gets its deepest gate.
         - "channel:NAME": a column of X that holds whole numbers.
+        - "none": takes away the labels that there are.
     column : str, default "label"
         The column with the labels, of a table.
     unlabelled : iterable of str
-        Words that mean "no label", whatever their case. Missing values and "" always do. Default: "0",
-        "ungated", "unlabeled", "unlabelled", "unknown".
-    first_event : 0 or 1, default 0
-        Number of the first event of a file or sample.
+        Words that mean "no label", whatever their case; names of gates too. Missing values and "" always do.
+        Default: "0", "ungated", "unlabeled", "unlabelled", "unknown".
+    first_event : 0 or 1, optional
+        Number of the first event of a file or sample. Default: 0 where there is an event 0, 1 where there
+        is one whose number is that of all events of its file; without either one must be given.
     parents : mapping, path or pandas.DataFrame, optional
         Label to the population that it is part of; a sheet has the columns `label` and `parent`. Of two
         gates that hold a cell, one part of the other, the inner one counts. Default: those of the
-        workspace, else none.
+        workspace; of a folder of gates, the smallest gate that holds all cells of a gate; else none.
     gates : iterable of str, optional
         Only these gates, of a folder or workspace. Default: all.
     overlap : "refuse" or "first", default "refuse"
         What to do with cells in two gates neither of which is part of the other: refuse, or take the deeper
-        one, else the one that stands first.
+        one, of two as deep the one that stands first (in `gates`, else by name, or in the workspace).
     fcs : path or list of paths, optional
         FCS files of a workspace, or their folder. Default: where the study says they are.
 
@@ -86,8 +89,9 @@ def label_cells(
     SchemaError
         If there is no finished study at the path.
     DataError
-        If a file, sample, column or gate is not known, an event is not there or has two labels, gates
-        overlap, or a package is missing.
+        If a file, sample, column or gate is not known, an event is not there or has two labels, it is not
+        clear from what number events count, gates overlap, no cell gets a label, `parents` misspells a
+        label, or a package is missing.
 
     Examples
     --------
@@ -106,8 +110,23 @@ def label_cells(
     refuse_unfinished(replace(manifest, labelling=False))
     hierarchy = Hierarchy({} if parents is None else read_parents(parents))
     with contextlib.closing(CellLabels(manifest.n_cells, unlabelled, request.as_words)) as told:
-        hierarchy, remarks = tell_labels(told, request, hierarchy, group, manifest)
-        return _write(manifest, told, hierarchy, remarks)
+        around, remarks = tell_labels(told, request, hierarchy, group, manifest)
+        if request.kind != NO_LABELS:
+            _refuse_without_labels(told, request.place)
+            hierarchy.refuse_misspelt([str(label) for label in told.labels()])
+        return _write(manifest, told, around, remarks)
+
+
+def _refuse_without_labels(told: CellLabels, place: str) -> None:
+    """Nobody means to lose the labels of a study by a header without rows."""
+    if told.values:
+        return
+    words = [f"{word!r} ({n} times)" for word, n in told.unlabelled.items() if word]
+    why = f": taken as unlabelled: {several(words)}" if words else ""
+    words_fix = "pass unlabelled=[] (--unlabelled '') if these are labels, or " if words else ""
+    raise DataError(
+        f"{place} labels no cell{why}; {words_fix}pass {NO_LABELS!r} in its place to take all labels away"
+    )
 
 
 def _write(
@@ -119,14 +138,14 @@ def _write(
     )
     stored = array_of(group, LABEL_CODES, manifest.path)
     chunk = (stored.shards or stored.chunks)[0]
-    labels, blocks = told.coded(max(1, BATCH // chunk) * chunk)
+    labels = told.labels()
     # The new id keeps datasets that were opened before from taking new codes for old labels.
     marked = replace(manifest, study=uuid4().hex, labels=(), parents={}, labelling=True)
     commit(group, marked)
     forget_arrays()
     write_label_names(group, labels)
     counts = Counts(manifest, len(labels))
-    for first, codes in blocks:
+    for first, codes in told.coded(labels, max(1, BATCH // chunk) * chunk):
         write_label_codes(group, first, codes)
         counts.add(first, codes)
     done = replace(marked, labels=labels, parents=hierarchy.around(map(str, labels)), labelling=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,21 +15,25 @@ import pandas as pd
 import zarr
 
 from scaleshift.blocks.labels import suggestion
-from scaleshift.cells.labels.addresses import FILE, SAMPLE, Addresses
+from scaleshift.cells.labels.addresses import FILE, SAMPLE, Addresses, Place
 from scaleshift.cells.labels.codes import CellLabels
 from scaleshift.cells.labels.event_rows import EventRows
+from scaleshift.cells.labels.first_event import Numbered, first_event_of
 from scaleshift.cells.labels.flowjo import Workspace, files_of, flowkit_for
-from scaleshift.cells.labels.gates import OVERLAPS, Overlaps, gate_tables
+from scaleshift.cells.labels.gate_sets import GateSets
+from scaleshift.cells.labels.gates import OVERLAPS, GateTable, Settling, gate_tables
 from scaleshift.cells.labels.hierarchy import Hierarchy
 from scaleshift.cells.labels.tables import Columns, open_table
 from scaleshift.cells.manifest import Manifest, array_of
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.reader import read_rows
 from scaleshift.cells.schema import X
+from scaleshift.cells.sheets.filenames import composed
 from scaleshift.cells.sheets.tables import find_column, place_of, read_table
 from scaleshift.errors import DataError
 
 CHANNEL = "channel:"
+NO_LABELS = "none"  # takes those away that there are
 MAX_CHANNEL_VALUES = 1_000
 ZARR_FILES = ("zarr.json", ".zgroup", ".zattrs")
 MEANT_FOR = {
@@ -44,7 +50,7 @@ class Request:
 
     labels: Any
     column: str | None = None
-    first_event: int = 0
+    first_event: int | None = None
     gates: Iterable[str] | None = None
     overlap: str | None = None
     fcs: Any = None
@@ -57,7 +63,9 @@ class Request:
         for option, (kinds, words) in MEANT_FOR.items():
             if getattr(self, option) is not None and self.kind not in kinds.split():
                 raise DataError(f"{option}= goes with {words}, and {self.place} is none: leave it out")
-        if self.first_event and self.kind in ("workspace", "channel"):
+        if self.first_event not in (None, 0, 1):
+            raise DataError(f"first_event is {self.first_event!r}, expected 0 or 1, or None to find out")
+        if self.first_event is not None and self.kind in ("workspace", "channel", "none"):
             raise DataError(f"first_event= goes with event numbers, and {self.place} has none: leave it out")
         if self.overlap not in (None, *OVERLAPS):
             raise DataError(f"overlap is {self.overlap!r}, expected one of {', '.join(OVERLAPS)}")
@@ -75,9 +83,11 @@ class Request:
 
     @property
     def kind(self) -> str:
-        """table, gates, workspace or channel."""
+        """table, gates, workspace, channel or none."""
         if isinstance(self.labels, pd.DataFrame):
             return "table"
+        if self.place == NO_LABELS:
+            return NO_LABELS
         if self.place.startswith(CHANNEL):
             return "channel"
         path = Path(self.place)
@@ -136,27 +146,24 @@ def tell_labels(
     DataError
         If the source cannot be read, or does not fit the study.
     """
-    addresses = Addresses(manifest)
-    overlaps = Overlaps(told, hierarchy)
     if request.kind == "channel":
         return hierarchy, _from_channel(told, group, manifest, request.place.removeprefix(CHANNEL))
+    addresses = Addresses(manifest)
     if request.kind == "workspace":
-        workspace = Workspace(request.place, addresses, request.fcs)
-        overlaps.hierarchy = Hierarchy(workspace.parents | hierarchy.parents)
-        for gate, rows in workspace.memberships(request.gates, overlaps.hierarchy):
-            overlaps.tell(gate, rows)
-        remarks = workspace.remarks
-    elif request.kind == "gates":
-        remarks = _from_gates(overlaps, request, EventRows(addresses, request.first_event))
-    else:
-        return hierarchy, _from_table(told, request, EventRows(addresses, request.first_event))
-    return overlaps.hierarchy, remarks + overlaps.settle(request.place, request.overlap or OVERLAPS[0])
+        return _from_workspace(told, request, hierarchy, addresses)
+    if request.kind == "gates":
+        return _from_gates(told, request, hierarchy, addresses)
+    return hierarchy, [] if request.kind == NO_LABELS else _from_table(told, request, addresses)
 
 
 def read_parents(parents: Any) -> dict[str, str]:
     """Population to parent, from a mapping, a sheet with the columns label and parent, or its path."""
     if isinstance(parents, Mapping):
-        return {str(label): str(parent) for label, parent in parents.items() if not _is_blank(parent)}
+        return {
+            composed(str(label)): composed(str(parent))
+            for label, parent in parents.items()
+            if not _is_blank(parent)
+        }
     sheet, where = read_table(parents), place_of(parents)
     columns = {name: find_column(sheet, [name]) for name in ("label", "parent")}
     for name, found in columns.items():
@@ -169,9 +176,13 @@ def _is_blank(value: Any) -> bool:
     return value is None or value != value or str(value).strip() == ""
 
 
-def _from_table(told: CellLabels, request: Request, events: EventRows) -> list[Problem]:
+def _from_table(told: CellLabels, request: Request, addresses: Addresses) -> list[Problem]:
     """A table with a row an event."""
-    kind = FILE if events.addresses.files else SAMPLE
+    kind = FILE if addresses.files else SAMPLE
+    with open_table(request.labels, request.column or "label", kind) as (columns, _):
+        numbered = columns.event is not None
+    found = _numbered_pieces(request.labels, request.place, kind) if numbered else None
+    events, remarks = _event_rows(found, request, addresses)
     with open_table(request.labels, request.column or "label", kind) as (columns, pieces):
         for piece in pieces:
             assert piece.labels is not None
@@ -184,23 +195,66 @@ def _from_table(told: CellLabels, request: Request, events: EventRows) -> list[P
                     f"{request.place}: {event} has two labels, {first!r} and {second!r}: keep one"
                 )
     events.finish()
-    return events.remarks(request.place)
+    return remarks
 
 
-def _from_gates(overlaps: Overlaps, request: Request, events: EventRows) -> list[Problem]:
+def _from_gates(
+    told: CellLabels, request: Request, hierarchy: Hierarchy, addresses: Addresses
+) -> tuple[Hierarchy, list[Problem]]:
     """A folder with a table a gate."""
     tables, remarks = gate_tables(Path(request.place), request.gates)
-    order = overlaps.hierarchy.deepest_first(dict.fromkeys(table.gate for table in tables))
-    kind = FILE if events.addresses.files else SAMPLE
-    for table in sorted(tables, key=lambda table: order.index(table.gate)):
-        path = str(table.path)
-        place = None if table.sample is None else events.addresses.place(table.sample, SAMPLE, path)
-        with open_table(path, None, kind) as (columns, pieces):
-            _refuse_without_events(columns, path)
-            for piece in pieces:
-                overlaps.tell(table.gate, events.rows(piece, columns, path, place)[0])
-    events.finish()
-    return remarks + events.remarks(request.place)
+    kind = FILE if addresses.files else SAMPLE
+    pieces = {table: functools.partial(_pieces_of_gate, table, kind, addresses) for table in tables}
+    every = (piece for of_gate in pieces.values() for piece in of_gate())
+    events, said = _event_rows(every, request, addresses)
+    with contextlib.closing(GateSets(told.n_cells, [table.gate for table in tables])) as cells:
+        for table in tables:
+            for numbered in pieces[table]():
+                cells.add(table.gate, events.rows(*numbered)[0])
+        events.finish()
+        settling = Settling(cells, told, hierarchy, request.place, find_parents=True)
+        remarks += said + settling.settle(request.overlap or OVERLAPS[0])
+    return settling.hierarchy, remarks
+
+
+def _from_workspace(
+    told: CellLabels, request: Request, hierarchy: Hierarchy, addresses: Addresses
+) -> tuple[Hierarchy, list[Problem]]:
+    """A FlowJo workspace, which says itself what is part of what."""
+    workspace = Workspace(request.place, addresses, request.fcs)
+    gates = workspace.gates(request.gates)
+    hierarchy = Hierarchy(workspace.parents | hierarchy.parents)
+    with contextlib.closing(GateSets(told.n_cells, gates)) as cells:
+        for gate, rows in workspace.memberships(gates):
+            cells.add(gate, rows)
+        settling = Settling(cells, told, hierarchy, request.place, find_parents=False)
+        return hierarchy, workspace.remarks + settling.settle(request.overlap or OVERLAPS[0])
+
+
+def _event_rows(
+    pieces: Iterable[Numbered] | None, request: Request, addresses: Addresses
+) -> tuple[EventRows, list[Problem]]:
+    """Rows by event numbers, and from what number they count, where that was to be found out."""
+    if request.first_event is not None or pieces is None:
+        return EventRows(addresses, request.first_event or 0), []
+    first = first_event_of(pieces, addresses, request.place)
+    text = f"events count from {first.number}: there is {first.evidence}"
+    said = [Problem("note", request.place, text)] if first.evidence else []
+    return EventRows(addresses, *first), said
+
+
+def _pieces_of_gate(table: GateTable, kind: str, addresses: Addresses) -> Iterator[Numbered]:
+    path = str(table.path)
+    place = None if table.sample is None else addresses.place(table.sample, SAMPLE, path)
+    return _numbered_pieces(path, path, kind, place)
+
+
+def _numbered_pieces(table: Any, name: str, kind: str, place: Place | None = None) -> Iterator[Numbered]:
+    """The pieces of a table of which event numbers alone are read."""
+    with open_table(table, None, kind) as (columns, pieces):
+        _refuse_without_events(columns, name)
+        for piece in pieces:
+            yield Numbered(piece, columns, name, place)
 
 
 def _refuse_without_events(columns: Columns, path: str) -> None:

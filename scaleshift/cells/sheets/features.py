@@ -11,6 +11,7 @@ from typing import Literal
 from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.problem import Level, several
 from scaleshift.cells.sheets.channels import Kind
+from scaleshift.cells.sheets.filenames import composed
 from scaleshift.cells.sheets.naming import Layout, Remarks, squashed
 from scaleshift.errors import DataError
 
@@ -195,7 +196,7 @@ def _chosen(census: Census, wanted: Sequence[str]) -> list[str]:
         for channel, name in zip(layout.channels, layout.names, strict=True):
             channels[channel].add(name)
     found: set[str] = set()
-    for text in wanted:
+    for text in map(composed, wanted):
         meant = columns.get(text) or channels.get(text) or _folded(text, columns) or _folded(text, channels)
         if not meant:
             names = dict.fromkeys((*columns, *channels))

@@ -6,6 +6,7 @@ import bisect
 import difflib
 import itertools
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -152,8 +153,20 @@ def closest(name: str, paths: Sequence[str]) -> list[int]:
 
 def parts_of(path: str) -> Parts:
     """Folders and base name; a sheet from Windows writes backslashes."""
+    path = composed(path)
     parts = tuple(part for part in path.replace("\\", "/").split("/") if part not in ("", "."))
     return parts or (path,)
+
+
+def composed(name: str) -> str:
+    r"""A name in one spelling: file names of a Mac have umlauts in two parts, those that are typed in one.
+
+    Examples
+    --------
+    >>> len("Gro\u0308\u00dfe"), len(composed("Gro\u0308\u00dfe"))
+    (6, 5)
+    """
+    return unicodedata.normalize("NFC", name)
 
 
 def base_name(path: str) -> str:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from scaleshift.cells.problem import Level, Problem, several
 from scaleshift.cells.sheets.channels import Kind, Modality, kinds, marker_name, modality
+from scaleshift.cells.sheets.filenames import composed
 
 CHANNEL_NAMED = ("time", "scatter")  # kinds whose $PnS says nothing, or differs: "Time (102.40 sec.)"
 
@@ -81,7 +82,7 @@ def layouts_of(files: Iterable[ChannelFile]) -> list[Layout]:
     found: dict[tuple[tuple[str, ...], tuple[str, ...], str], Layout] = {}
     for file in files:
         cytometer = getattr(file, "cytometer", "") or ""
-        key = (tuple(file.channels), tuple(file.markers), cytometer)
+        key = (tuple(map(composed, file.channels)), tuple(map(composed, file.markers)), cytometer)
         if key not in found:
             channels = key[0]
             markers = tuple(marker_name(c, m) for c, m in zip(channels, key[1], strict=True))
@@ -112,7 +113,39 @@ def name_columns(layouts: Sequence[Layout], antigens: dict[str, str], remarks: R
         stains = [name or marker for name, marker in zip(layout.names, layout.markers, strict=True)]
         layout.kinds = kinds(layout.channels, stains)
         layout.names = _unique([n or c for n, c in zip(layout.names, layout.channels, strict=True)], layout)
+        called = [antigens[row] if row else "" for row in layout.rows]
+        ignored = _remark_ignored(layout, called, remarks)
+        if ignored:
+            stains = ["" if i in ignored else stain for i, stain in enumerate(stains)]
+            layout.kinds = kinds(layout.channels, stains)
+        _remark_contradictions(layout, called, remarks)
     return contradicted
+
+
+def _remark_ignored(layout: Layout, called: Sequence[str], remarks: Remarks) -> list[int]:
+    """Columns that the panel calls like another one, which needs the name more: its channel's, as a rule."""
+    ignored = [
+        i for i, name in enumerate(called) if name and name != layout.names[i] and called.count(name) == 1
+    ]
+    for i in ignored:
+        text = f"the panel calls {layout.channels[i]} {called[i]!r}, which is another column's name"
+        fix = f"it stays {layout.names[i]!r}: give it an antigen of its own"
+        remarks.add("warning", layout.paths, text, fix)
+    return ignored
+
+
+def _remark_contradictions(layout: Layout, called: Sequence[str], remarks: Remarks) -> None:
+    """Antigens that the panel gives to one channel and the file to another: one of them is mistaken."""
+    seats = defaultdict(list)
+    for i, marker in enumerate(layout.markers):
+        if marker and layout.kinds[i] == "marker":
+            seats[squashed(marker)].append(i)
+    for i, antigen in enumerate(called):
+        others = seats.get(squashed(antigen), []) if antigen and layout.kinds[i] == "marker" else []
+        if others and i not in others:
+            other = layout.channels[others[0]]
+            text = f"the panel gives {layout.channels[i]} {antigen!r}, which is {other}'s marker in the file"
+            remarks.add("warning", layout.paths, text, "mend the panel, unless the file is wrong")
 
 
 def _refuse_repeated(
@@ -172,6 +205,7 @@ def _given_names(layout: Layout, called: Sequence[str], remarks: Remarks) -> lis
             continue
         # FITC-H repeats the marker of FITC-A; it is the one that counts which keeps the name
         counting = [i for i in alike if layout.kinds[i] == "marker"]
+        counting = [i for i in counting if called[i]] or counting  # the panel's word goes before the file's
         keeps = counting[0] if len(counting) == 1 else None
         for i in alike:
             names[i] = name if i == keeps else ""

@@ -20,6 +20,7 @@ from scaleshift.cells.sheets.features import (
     remark_moved,
     similar,
 )
+from scaleshift.cells.sheets.filenames import composed
 from scaleshift.cells.sheets.naming import (
     ChannelFile,
     Layout,
@@ -117,6 +118,7 @@ def read_panel(source: str | os.PathLike[str] | pd.DataFrame) -> Panel:
             name = "fcs_colname" if wanted == "channels" else "antigen"
             found = ", ".join(map(repr, table.columns))
             raise DataError(f"{place}: no column of {wanted}, found {found}: call it {name}")
+    table = table.map(composed)
     channels = table[columns[0]]
     empty, twice = table.index[channels == ""], table.index[channels.duplicated()]
     if len(empty):

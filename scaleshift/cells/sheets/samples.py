@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,17 +11,16 @@ from typing import Any
 import pandas as pd
 
 from scaleshift.blocks.labels import natural_key
-from scaleshift.cells.problem import Problem
-from scaleshift.cells.schema import CELL, FEATURE, LONG_NAMES, SCALING
-from scaleshift.cells.sheets.filenames import Pairs, nearest, pair, sample_names
-from scaleshift.cells.sheets.tables import find_column, place_of, read_table, typed_values
+from scaleshift.cells.problem import Problem, several
+from scaleshift.cells.schema import RESERVED
+from scaleshift.cells.sheets.filenames import Pairs, composed, nearest, pair, sample_names
+from scaleshift.cells.sheets.tables import MISSING, find_column, place_of, read_table, typed_values
 from scaleshift.errors import DataError
 
 # Column names without case and punctuation, best first
 FILE = ("filename", "file", "fcsfile", "fcsfilename", "fcs", "filepath", "fcspath", "path")
 SAMPLE = ("sampleid", "sample", "samplename", "id")
-# Names that a study has for itself: of the layout, and of what it knows of its markers
-RESERVED = frozenset((*LONG_NAMES, CELL, *SCALING, FEATURE, "channel", "kind", "marker_class"))
+NO_NAME = MISSING | {"none"}  # what programs write where a sample has no name
 SHOWN = 20  # rows without a file that are told one by one
 
 
@@ -85,8 +85,8 @@ def read_samples(source: str | os.PathLike[str] | pd.DataFrame) -> SampleSheet:
     Raises
     ------
     DataError
-        If there is no column of files, a cell of files or samples is empty, or a file has two rows that
-        differ.
+        If there is no column of files, a cell of files or samples is empty, a sample is called "NA" or the
+        like, or a file has two rows that differ.
 
     Examples
     --------
@@ -106,17 +106,46 @@ def read_samples(source: str | os.PathLike[str] | pd.DataFrame) -> SampleSheet:
         empty = table.index[table[column] == ""]
         if len(empty):
             raise DataError(f"{place}: line {empty[0]}: {column} is empty: fill it in or delete the row")
+    if sample_column:
+        _refuse_nameless(table[sample_column], place)
     table, problems = _each_file_once(table, file_column, place)
     files = tuple(table[file_column])
-    samples = tuple(table[sample_column]) if sample_column else tuple(sample_names(files))
+    samples = tuple(map(composed, table[sample_column])) if sample_column else tuple(sample_names(files))
     metadata = {
         column: typed_values(table[column], decimal)
         for column in table.columns
         if column not in (file_column, sample_column)
     }
+    problems += _remark_gaps(table, metadata, place)
     metadata = _renamed(metadata, place, problems)
     problems += _disagreements(samples, files, metadata, place)
     return SampleSheet(place, files, samples, metadata, tuple(problems))
+
+
+def _refuse_nameless(samples: pd.Series, place: str) -> None:
+    """Samples that are all called NA would become one."""
+    nameless = samples.index[samples.str.casefold().isin(NO_NAME)]
+    if len(nameless):
+        line = nameless[0]
+        raise DataError(
+            f"{place}: line {line}: {samples.name} is {samples[line]!r}, which stands for no name: "
+            "name the sample, or delete the row"
+        )
+
+
+def _remark_gaps(table: pd.DataFrame, metadata: dict[str, tuple[Any, ...]], place: str) -> list[Problem]:
+    """Columns that are filled in the first of some rows each, as merged cells are."""
+    problems = []
+    for column, values in metadata.items():
+        filled = [i for i, value in enumerate(values) if value is not None]
+        gaps = [second - first for first, second in itertools.pairwise(filled)]
+        if not gaps or filled[0] > 0 or min(gaps) < 2:
+            continue
+        lines = several([str(table.index[i]) for i in filled], 3)
+        text = f"the column {column!r} is filled in the first of some rows each (lines {lines})"
+        fix = "where one value stands for several rows, as in merged cells, write it into each of them"
+        problems.append(Problem("warning", place, text, fix))
+    return problems
 
 
 def _each_file_once(table: pd.DataFrame, column: str, place: str) -> tuple[pd.DataFrame, list[Problem]]:
