@@ -206,6 +206,7 @@ def test_tables_of_all_kinds_hold_the_same_matrix(tmp_path, content):
         ("A,B\n1,0\n", "has 1 rows, expected 2"),
         ("A,B\n1,0\n0\n", "row 2 of the spillover matrix has 1 numbers, expected 2"),
         ("A,B\n1,0\n0,x\n", "holds 'x', expected a number"),
+        ("A,B\n1,1_0\n0,1\n", "holds '1_0', expected a number"),
         ("A,A\n1,0\n0,1\n", "has the channel 'A' twice"),
         (",A,B\nx,1,0\ny,0,1\n", r"the row 'x' of the spillover matrix .* \(A, B\): name the rows like"),
         (",APC,FITC,PE\nPE-A,0,0,1\nAPC-A,1,0,0\nFITC-B,0,1,0\n", "the row 'FITC-B' of the spillover"),
@@ -220,6 +221,8 @@ def test_a_table_that_is_no_matrix_is_told(tmp_path, content, message):
         read_spillover(tmp_path / "m.csv")
     with pytest.raises(DataError, match=r"none\.csv: .*cannot be read"):
         read_spillover(tmp_path / "none.csv")
+    with pytest.raises(DataError, match="is a int: expected the path"):
+        read_spillover(5)
 
 
 def test_a_matrix_is_kept_as_json():

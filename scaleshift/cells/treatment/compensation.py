@@ -136,7 +136,7 @@ def is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return True
+    return "_" not in text  # which Python passes over
 
 
 def numbers(rows: Sequence[Sequence[str]], source: str) -> np.ndarray:

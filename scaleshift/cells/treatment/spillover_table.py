@@ -41,6 +41,8 @@ def read_spillover(path: str | os.PathLike[str]) -> Spillover:
     ...     read_spillover(path).matrix.tolist()
     [[1.0, 0.2], [0.05, 1.0]]
     """
+    if not isinstance(path, str | os.PathLike):
+        raise DataError(f"the spillover matrix is a {type(path).__name__}: expected the path of a table")
     source = os.fspath(path)
     header, *rows = _table(source)
     header[0] = header[0].lstrip("#").strip()
