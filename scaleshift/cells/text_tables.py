@@ -154,7 +154,7 @@ def layout_of(head: bytes, place: str) -> Layout:
     if first == len(lines):
         raise DataError(f"{place}: is empty: expected a header line, then one row an event")
     style = style_of(text)
-    reader = csv.reader(lines[first:], delimiter=style.delimiter)
+    reader = csv.reader(lines[first:], delimiter=style.delimiter, skipinitialspace=True)
     try:
         header = tuple(cell.strip() for cell in next(reader))
     except csv.Error as error:
@@ -199,7 +199,7 @@ def _lines(text: str) -> list[str]:
 
 def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
     try:
-        return list(csv.reader(lines, delimiter=delimiter))
+        return list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
     except csv.Error:
         return []
 

@@ -16,9 +16,9 @@ from scaleshift.cells.treatment.compensation import (
     already_compensated,
     compensate,
     positions,
-    read_spillover,
     spill_over,
 )
+from scaleshift.cells.treatment.spillover_table import read_spillover
 from scaleshift.errors import DataError, SchemaError
 
 
@@ -185,7 +185,9 @@ def test_channel_names_may_be_numbers_and_blanks_do_not_count():
         ",A-1,B,C\nA-1,1,.1,.2\nB,0,1,.3\nC,0,0,1\n",
         "A-1,B,C\nA-1,1,.1,.2\nB,0,1,.3\nC,0,0,1\n",  # as R writes row names
         ",A-1,B,C\nC,0,0,1\nA-1,1,.1,.2\nB,0,1,.3\n",  # rows in another order
-        '"fluorochrome";"A-1";"B";"C"\n"x";1;.1;.2\n"y";0;1;.3\n"z";0;0;1\n',
+        '"fluorochrome";"A-1";"B";"C"\n"A-1";1;.1;.2\n"B";0;1;.3\n"C";0;0;1\n',
+        ",A-1,B,C\n1,1,.1,.2\n2,0,1,.3\n3,0,0,1\n",  # as R numbers rows
+        ",A-1,B,C\nComp-C-A,0,0,1\nComp-A-1-A,1,.1,.2\nComp-B-A,0,1,.3\n",
     ],
 )
 def test_tables_of_all_kinds_hold_the_same_matrix(tmp_path, content):
@@ -205,6 +207,10 @@ def test_tables_of_all_kinds_hold_the_same_matrix(tmp_path, content):
         ("A,B\n1,0\n0\n", "row 2 of the spillover matrix has 1 numbers, expected 2"),
         ("A,B\n1,0\n0,x\n", "holds 'x', expected a number"),
         ("A,A\n1,0\n0,1\n", "has the channel 'A' twice"),
+        (",A,B\nx,1,0\ny,0,1\n", r"the row 'x' of the spillover matrix .* \(A, B\): name the rows like"),
+        (",APC,FITC,PE\nPE-A,0,0,1\nAPC-A,1,0,0\nFITC-B,0,1,0\n", "the row 'FITC-B' of the spillover"),
+        (",A,B\nA,1,0\nA,0,1\n", "the row 'A' of the spillover matrix is not called like a column of"),
+        ("A,B\n100,10\n0,100\n", "is in per cent; divide its numbers by 100"),
         ("A,B\n1,nan\n0,1\n", "from 'A' to 'B' is nan"),
     ],
 )

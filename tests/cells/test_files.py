@@ -1,5 +1,6 @@
 """Files of events of every format: which are taken, what is known of them, and what damage says."""
 
+import os
 import sys
 
 import numpy as np
@@ -153,3 +154,41 @@ def test_what_is_none_of_the_formats_is_an_error_that_starts_with_the_path(tmp_p
     with pytest.raises(DataError, match=rf"^{tmp_path / name}: ") as caught:
         describe(str(tmp_path / name))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a.fcs", "a.csv", "a.parquet", "a.h5ad", "a.zarr", "a"])
+def test_pipes_and_devices_are_refused_and_never_opened(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(DataError, match=rf"^{tmp_path / name}: is a pipe: write it to a file first"):
+        describe(str(tmp_path / name))
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to("/dev/zero")
+    with pytest.raises(DataError, match=rf"^{tmp_path / name}: is a device, not a file"):
+        describe(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("argument", ["meta", "panel", "compensation"])
+def test_pipes_are_no_sheets_and_no_matrices(tmp_path, argument):
+    fcs(tmp_path / "a.fcs")
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(DataError, match=rf"{tmp_path / 'pipe.csv'}: is a pipe"):
+        ss.ingest(tmp_path / "a.fcs", tmp_path / "s.zarr", **{argument: str(tmp_path / "pipe.csv")})
+
+
+@pytest.mark.parametrize("index", [[5, 7], ["x", "y"], pd.Index([5, 7], name="cell_id"), pd.RangeIndex(2)])
+def test_the_index_of_a_pandas_frame_is_no_marker(tmp_path, index):
+    path = str(tmp_path / "t.parquet")
+    pd.DataFrame({"CD3": [1.0, 2.0], "CD4": [3.0, 1e300]}, index=index).to_parquet(path)
+    (file,) = describe(path)
+    assert file.channels == ("CD3", "CD4")
+    np.testing.assert_array_equal(file.reader.read(0, 2), np.float32([[1, 3], [2, np.inf]]))
+    told = [p.text for p in file.problems]
+    assert told == [] if isinstance(index, pd.RangeIndex) else told[0].startswith("the index of the table is")
+
+
+def test_the_index_of_a_pandas_frame_may_hold_the_samples(tmp_path):
+    path = str(tmp_path / "t.parquet")
+    pd.DataFrame({"CD3": [1.0, 2.0]}, index=pd.Index(["a", "b"], name="sample")).to_parquet(path)
+    (file,) = describe(path, sample="sample")
+    assert [group.sample for group in file.groups] == ["a", "b"]
+    assert file.problems == ()

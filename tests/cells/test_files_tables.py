@@ -100,7 +100,8 @@ def test_a_row_of_another_width_is_named_by_its_line(tmp_path, at, row, found):
     rows = ["1.0,2.0,3.0"] * (tables.STEP + 300)
     rows[at] = row
     path = write(tmp_path, "\n".join(["CD3,CD4,CD8", *rows]))
-    assert f"line {at + 2} has {found} cell" in refused(path)
+    told = f"line {at + 2} has {found} cell" if row else f"line {at + 2} is blank"
+    assert told in refused(path)
     assert "expected 3" in refused(path)
 
 
@@ -159,6 +160,91 @@ def test_samples_are_named_in_any_encoding(tmp_path):
 )
 def test_what_is_no_table_of_events_is_told(tmp_path, content, message):
     assert message in refused(write(tmp_path, content))
+
+
+@pytest.mark.parametrize(
+    ("word", "value"),
+    [
+        ("1e999359190326", np.inf),
+        ("-1e2147483648", -np.inf),
+        ("1e4294967297", np.inf),
+        ("1e400", np.inf),
+        ("1.E+4294967297", np.inf),
+        ("9" * 400, np.inf),
+        ("1e39", np.inf),
+        ("1e-999359190326", 0),
+        ("1e-2000", 0),
+        ("0e99999999999", 0),
+        ("99999999999999999999999", 1e23),
+        ("0." + "0" * 19 + "12", 1.2e-20),
+        (" 7 ", 7),
+        ("-Infinity", -np.inf),
+        ("NA", np.nan),
+        (" ", np.nan),
+    ],
+)
+@pytest.mark.parametrize("at", [0, 150])
+def test_numbers_of_any_size_are_taken_as_they_are(tmp_path, word, value, at):
+    rows = ["1.5,2"] * 200
+    rows[at] = f"{word},2"
+    events = read(write(tmp_path, "CD3,CD4\n" + "\n".join(rows)))[1]
+    np.testing.assert_array_equal(events[[at, at - 1]], np.float32([[value, 2], [1.5, 2]]))
+
+
+@pytest.mark.parametrize("form", ["{:.6g}", "{:.9g}", "{!r}", "{:.20f}", "{:e}"])
+def test_numbers_are_those_that_python_reads(tmp_path, form):
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=2000) * 10.0 ** rng.integers(-25, 25, 2000)
+    words = [form.format(float(value)) for value in values]
+    events = read(write(tmp_path, "CD3\n" + "\n".join(words)))[1]
+    np.testing.assert_array_equal(events[:, 0], np.array([float(word) for word in words], np.float32))
+
+
+def test_names_that_look_like_large_numbers_end_no_process(tmp_path):
+    rows = ["1,x1", "2,12e999359190326", "3,y2", "4,z3"]
+    file, events = read(write(tmp_path, "CD3,id\n" + "\n".join(rows)))
+    assert file.channels == ("CD3",)
+    assert events[:, 0].tolist() == [1, 2, 3, 4]
+    (file,) = describe(write(tmp_path, "CD3,id\n" + "\n".join(rows)), sample="id")
+    assert [group.sample for group in file.groups] == ["x1", "12e999359190326", "y2", "z3"]
+
+
+@pytest.mark.parametrize("word", ["-", '"1,234"', "0x10", "1_000", "True", "n.d."])
+@pytest.mark.parametrize("at", [0, 57, 99, 100, 150])
+def test_a_bad_word_among_numbers_takes_no_marker_out_of_the_study(tmp_path, word, at):
+    rows = ["1,2,x"] * 200
+    rows[at] = f"1,{word},y"
+    said = word.strip('"')
+    message = refused(write(tmp_path, "CD3,CD4,note\n" + "\n".join(rows)))
+    assert f"line {at + 2}, column 'CD4': {said!r} is no number: mend it, leave the cell empty" in message
+
+
+def test_the_line_of_a_bad_word_is_right_below_quotes_and_blank_lines(tmp_path):
+    content = '\n"two\nlines";"CD4"\n1,5;"2"\n"3";4,5\n\n'
+    assert "line 6, column 'CD4': '4.5' is no number, since decimals" in refused(
+        write(tmp_path, content.replace('"3";4,5', '"3";4,5\n3;4.5'))
+    )
+    rows = ["1,5;2"] * 300
+    rows[250] = "1.5;2"
+    message = refused(write(tmp_path, "CD3;CD4\n" + "\n".join(rows)))
+    assert "line 252, column 'CD3': '1.5' is no number" in message
+
+
+def test_names_with_line_breaks_are_told_on_one_line(tmp_path):
+    path = write(tmp_path, '"CD3\nFITC",CD4\n1,2\n')
+    assert "has no column 'site'; it has CD3 FITC, CD4" in refused(path, sample="site")
+
+
+def test_a_column_of_which_less_than_half_are_numbers_is_text(tmp_path):
+    file, _ = read(write(tmp_path, "CD3,cluster\n1,7\n2,T\n3,B\n"))
+    assert file.channels == ("CD3",)
+    assert [p.text for p in file.problems] == ["columns of text are left out: cluster"]
+
+
+def test_blanks_behind_delimiters_part_no_quotes_and_are_no_values(tmp_path):
+    file, events = read(write(tmp_path, 'CD3, "CD4, total", note\n10.5, 20.5, "a, b"\n1, , c\n'))
+    assert file.channels == ("CD3", "CD4, total")
+    np.testing.assert_array_equal(events, [[10.5, 20.5], [1, np.nan]])
 
 
 def test_any_rows_are_those_of_the_whole(tmp_path):

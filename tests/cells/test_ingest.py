@@ -437,3 +437,16 @@ class TestProblems:
             ss.ingest(tmp_path, tmp_path / "s.zarr")
         with pytest.raises(DataError, match=r"missing\.fcs: no such file"):
             ss.ingest(tmp_path / "missing.fcs", tmp_path / "s.zarr")
+
+
+def test_a_file_whose_name_is_no_text_is_told_and_left_out(folder, tmp_path):
+    import os
+
+    name = os.fsencode(folder) + b"/\xff.fcs"
+    with open(name, "wb") as file:
+        file.write(fcs_bytes(events("s1", 9), CHANNELS, MARKERS))
+    with pytest.raises(DataError, match=r"udcff\.fcs': has a name that is no valid UTF-8; rename it"):
+        ss.ingest(folder, tmp_path / "s.zarr")
+    report = ss.ingest(folder, tmp_path / "s.zarr", errors="skip")
+    assert report.samples == ("s1", "s2", "s3", "s10")
+    assert report.to_json().encode()

@@ -1,6 +1,7 @@
 """A table labels the events that it names, whatever its order, encoding and kind."""
 
 import gzip
+import os
 import warnings
 
 import anndata
@@ -343,3 +344,103 @@ def test_one_study_labels_another(path, tmp_path):
     write_cells(as_cells(X, SAMPLES, LABELS, ["a", "b"]), tmp_path / "other.zarr")
     label_cells(path, tmp_path / "other.zarr")
     assert labels_of(path) == EXPECTED
+
+
+def one_sample(tmp_path):
+    return make_study(tmp_path / "study.zarr", sample=["only"] * N, files=())
+
+
+@pytest.mark.parametrize("blocks", [16, 2**24])
+def test_row_names_that_r_wrote_are_no_events(tmp_path, monkeypatch, blocks):
+    monkeypatch.setattr(label_tables, "BLOCK", blocks)
+    path = one_sample(tmp_path)
+    rows = "".join(f"{100 + i}\t{i}\tT\n" for i in range(5))
+    (tmp_path / "t.tsv").write_text("event\tlabel\n" + rows)
+    label_cells(path, tmp_path / "t.tsv")
+    assert labels_of(path)[:7] == ["T"] * 5 + [None] * 2
+
+
+@pytest.mark.parametrize("blocks", [16, 2**24])
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("a1.fcs,7,T,x", "line 9 has 4 cells, expected 3"),
+        ("a1.fcs,7", "line 9 has 2 cells, expected 3"),
+        ("", "line 9 is blank"),
+        ("a1.fcs,7,T, cells", "line 9 has 4 cells, .* put text with a comma into quotes"),
+    ],
+)
+def test_a_row_of_another_width_is_named_by_its_line(path, tmp_path, monkeypatch, row, message, blocks):
+    monkeypatch.setattr(label_tables, "BLOCK", blocks)
+    rows = [f"a1.fcs,{i},T" for i in range(20)]
+    rows[7] = row
+    (tmp_path / "t.csv").write_text("file,event,label\n" + "\n".join(rows) + "\n\n\n")
+    with pytest.raises(DataError, match=rf"t\.csv: {message}"):
+        label_cells(path, tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("blocks", [16, 40, 2**24])
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-16"])
+def test_labels_with_line_breaks_and_letters_of_any_kind_are_read_in_pieces(
+    path, tmp_path, monkeypatch, blocks, encoding
+):
+    monkeypatch.setattr(label_tables, "BLOCK", blocks)
+    rows = "".join(f'a1.fcs,{i},"große\nT, {i % 2}"\n' for i in range(20))
+    (tmp_path / "t.csv").write_bytes(("file,event,label\n" + rows + "\n \n").encode(encoding))
+    label_cells(path, tmp_path / "t.csv")
+    assert labels_of(path)[:20] == ["große\nT, 0", "große\nT, 1"] * 10
+
+
+@pytest.mark.parametrize("event", ["1e999359190326", "1e4294967297", "-1e99999999999", "x", ""])
+def test_an_event_of_no_size_is_told_and_ends_no_process(path, tmp_path, event):
+    (tmp_path / "t.csv").write_text(f"file,event,label\na1.fcs,1,12e999359190326\na1.fcs,{event},T\n")
+    with pytest.raises(DataError, match=r"t.csv: row 2 has .* in the column 'event', expected the number"):
+        label_cells(path, tmp_path / "t.csv")
+    table = pd.DataFrame({"file": "a1.fcs", "event": ["1", event], "label": "T"})
+    with pytest.raises(DataError, match=r"row 2 has .* in the column 'event', expected the number"):
+        label_cells(path, table)
+
+
+@pytest.mark.parametrize("name", ["t.xlsx", "t.csv"])
+def test_a_sheet_of_excel_labels_events_whatever_it_is_called(path, tmp_path, name):
+    TABLE.to_excel(tmp_path / "t.xlsx", index=False)
+    (tmp_path / "t.xlsx").rename(tmp_path / name)
+    label_cells(path, tmp_path / name)
+    assert labels_of(path) == EXPECTED
+
+
+def test_other_files_of_excel_are_refused_by_name(path, tmp_path):
+    (tmp_path / "t.xls").write_bytes(b"\xd0\xcf\x11\xe0" + bytes(100))
+    with pytest.raises(DataError, match=r"t\.xls: is an old or protected Excel file: save it as"):
+        label_cells(path, tmp_path / "t.xls")
+    (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04" + bytes(100))
+    with pytest.raises(DataError, match=r"t\.xlsx: cannot be read as XLSX"):
+        label_cells(path, tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.h5ad", "t.csv.gz"])
+def test_a_pipe_is_no_table(path, tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(DataError, match=rf"{name}: is a pipe"):
+        label_cells(path, tmp_path / name)
+
+
+def test_a_column_that_stands_twice_is_refused(path, tmp_path):
+    (tmp_path / "t.csv").write_text("file,event,label,label\na1.fcs,0,T,B\n")
+    with pytest.raises(DataError, match=r"t\.csv has two columns 'label'"):
+        label_cells(path, tmp_path / "t.csv")
+
+
+def test_names_with_line_breaks_are_told_on_one_line(path, tmp_path):
+    (tmp_path / "t.csv").write_text('file,"the\nevent","la\nbel"\na1.fcs,0,T\n')
+    with pytest.raises(DataError, match=r"(, the event, la bel|mean 'la bel'\?); name the one") as caught:
+        label_cells(path, tmp_path / "t.csv")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_packed_table_that_is_cut_is_told(path, tmp_path):
+    TABLE.to_csv(tmp_path / "t.csv.gz", index=False)
+    content = (tmp_path / "t.csv.gz").read_bytes()
+    (tmp_path / "t.csv.gz").write_bytes(content[: len(content) // 2])
+    with pytest.raises(DataError, match=r"t\.csv\.gz cannot be read as a table \(Compressed file ended"):
+        label_cells(path, tmp_path / "t.csv.gz")

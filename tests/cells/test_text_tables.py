@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from scaleshift.cells import text_tables
 from scaleshift.cells.text_tables import Style, decode, layout_of, style_of
-from scaleshift.cells.treatment.compensation import read_spillover
+from scaleshift.cells.treatment.spillover_table import read_spillover
 from scaleshift.errors import DataError
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,17 +13,11 @@ import numpy as np
 from scaleshift.cells.fcs.amplifiers import Scale, apply_scales
 from scaleshift.cells.fcs.events import decode, is_stored_as_read
 from scaleshift.cells.fcs.layout import Layout
+from scaleshift.cells.regular import refuse_odd
 from scaleshift.cells.treatment.compensation import Spillover
 from scaleshift.errors import DataError
 
 _PIECE = 512 * 1024  # bytes that are read and decoded at a time: they stay in the cache
-_KINDS = {
-    stat.S_IFDIR: "is a folder: name the files in it",
-    stat.S_IFIFO: "is a pipe: write it to a file first",
-    stat.S_IFCHR: "is a device, not a file",
-    stat.S_IFBLK: "is a device, not a file",
-    stat.S_IFSOCK: "is a socket, not a file",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,9 +137,7 @@ class FcsFile:
 def opened(path: str) -> Iterator[tuple[FileIO, int]]:
     """A regular file, unbuffered, and its size; whatever the operating system says becomes a DataError."""
     try:
-        mode = os.stat(path).st_mode
-        if not stat.S_ISREG(mode):
-            raise DataError(f"{path}: {_KINDS.get(stat.S_IFMT(mode), 'is not a file')}")
+        refuse_odd(path)
         with FileIO(path) as file:
             yield file, os.fstat(file.fileno()).st_size
     except FileNotFoundError:

@@ -59,12 +59,12 @@ def name_channels(
         told = several([f"{name[:40]!r} (channels {several(where)})" for name, where in twice.items()])
         if duplicates == "raise":
             raise DataError(f'has channel names twice: {told}; pass duplicates="rename" or mend its $PnN')
-        channels = _unique(channels, twice)
+        channels = numbered(channels, twice)
         warnings.append(f"channel names stood twice and were numbered: {told}")
     return channels, markers, warnings
 
 
-def _unique(channels: Sequence[str], twice: Container[str]) -> list[str]:
+def numbered(channels: Sequence[str], twice: Container[str]) -> list[str]:
     """Names that stand several times numbered, in a way that no other channel is called."""
     taken = {name for name in channels if name not in twice}
     following: dict[str, int] = {}

@@ -11,6 +11,7 @@ from scaleshift.cells.fcs.names import Duplicates
 from scaleshift.cells.files import annotated, fcs, parquet, tables
 from scaleshift.cells.files.described import Described, Wish, reading
 from scaleshift.cells.problem import Problem
+from scaleshift.cells.regular import refuse_odd
 from scaleshift.errors import DataError
 
 FORMATS = (fcs, annotated, parquet, tables)  # the first that claims a path, or occurs in a folder, has it
@@ -70,6 +71,7 @@ def describe(
     """
     if not os.path.exists(path):
         raise DataError(f"{path}: no such file")
+    refuse_odd(path, folders=True)
     number = _format_of(path)
     with reading(path):
         return FORMATS[number or 0].describe(path, Wish(duplicates, data_sets, sample))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,6 +20,7 @@ from scipy.sparse import csr_array
 from scaleshift.blocks.labels import factorize, suggestion
 from scaleshift.blocks.treatment import TREATMENTS
 from scaleshift.cells.arrays import values_by_sample
+from scaleshift.cells.fcs.names import numbered
 from scaleshift.cells.files.described import Described, Group, Wish, groups_of, one_line, reading, rows_read
 from scaleshift.cells.manifest import read_manifest, refuse_unfinished
 from scaleshift.cells.optional import optional
@@ -25,6 +28,7 @@ from scaleshift.cells.problem import Problem
 from scaleshift.cells.reader import RECORD
 from scaleshift.errors import DataError, SchemaError
 
+SPARSE = {"data": "fiub", "indices": "iu", "indptr": "iu"}  # kinds of the parts of a sparse matrix
 SUFFIXES = (".h5ad", ".zarr")
 SAMPLE_COLUMNS = ("sample", "sample_id")  # of obs, where the user names none
 MAX_TIMES, MAX_BYTES = 20, 4e9  # what interleaved samples may cost: both are passed before they are refused
@@ -43,10 +47,14 @@ class AnnotatedReader:
             return np.empty((0, self.n_columns), np.float32)
         with reading(self.path), opened(self.path) as root:
             X = root["X"]
-            block = X[first:stop] if hasattr(X, "shape") else _sparse_rows(X, first, stop, self.n_columns)
+            if hasattr(X, "shape"):
+                block = X[first:stop]
+            else:
+                block = _sparse_rows(X, first, stop, self.n_columns, self.path)
         if len(block) < stop - first:
             raise DataError(f"{self.path}: ends at row {first + len(block)}: has the file changed?")
-        return block if block.dtype in (np.float32, np.float64) else block.astype(np.float32)
+        with np.errstate(over="ignore"):  # beyond float32 is infinite
+            return block if block.dtype in (np.float32, np.float64) else block.astype(np.float32)
 
 
 def claims(path: str) -> bool:
@@ -75,13 +83,13 @@ def describe(path: str, wish: Wish) -> list[Described]:
     problems = _study_remarks(path) if is_study(path) else ()
     with opened(path) as root:
         obs, var = _frame(root, "obs", path), _frame(root, "var", path)
-        shape, row_bytes = _shape(root["X"], path)
+        shape, row_bytes = _shape(_member(root, "X", path), path)
     if shape != (len(obs), len(var)):
         raise DataError(f"{path}: X has shape {shape}, obs and var tell {(len(obs), len(var))}")
     column = wish.sample or next((name for name in SAMPLE_COLUMNS if name in obs.columns), None)
     groups = _groups(path, obs, column) if column is not None else ()
     _refuse_costly(groups, path, column, shape[0], row_bytes)
-    names = [str(name) for name in var.index]
+    names, renamed = _names(var, wish, path)
     return [
         Described(
             path=path,
@@ -92,7 +100,7 @@ def describe(path: str, wish: Wish) -> list[Described]:
             markers=("",) * len(names),
             reader=AnnotatedReader(path, shape[1]),
             fingerprint=_fingerprint(path, obs, names, column),
-            problems=problems,
+            problems=(*problems, *renamed),
             groups=groups,
         )
     ]
@@ -128,29 +136,92 @@ def _shape(X: Any, path: str) -> tuple[tuple[int, ...], float]:
         raise DataError(
             f"{path}: X is stored as {kind or '?'}: store it dense, or sparse by rows (csr_matrix)"
         )
+    parts = {name: _member(X, name, path) for name in ("data", "indices", "indptr")}
+    for name, part in parts.items():
+        if not hasattr(part, "shape") or part.ndim != 1 or part.dtype.kind not in SPARSE[name]:
+            raise DataError(f"{path}: {name} of X is no list of numbers: the file is damaged")
     shape = tuple(int(n) for n in X.attrs["shape"])
-    if X["indptr"].shape != (shape[0] + 1,):
-        raise DataError(f"{path}: X has {shape[0]} rows, but {X['indptr'].shape[0]} entries in indptr")
-    stored = sum(X[name].shape[0] * X[name].dtype.itemsize for name in ("data", "indices"))
+    if parts["indptr"].shape != (shape[0] + 1,):
+        raise DataError(f"{path}: X has {shape[0]} rows, but {parts['indptr'].shape[0]} entries in indptr")
+    if parts["data"].shape != parts["indices"].shape:
+        raise DataError(
+            f"{path}: X has {parts['data'].shape[0]} values and {parts['indices'].shape[0]} columns of them: "
+            "the file is damaged"
+        )
+    stored = sum(parts[name].shape[0] * parts[name].dtype.itemsize for name in ("data", "indices"))
     return shape, stored / max(shape[0], 1)
 
 
-def _sparse_rows(X: Any, first: int, stop: int, n_columns: int) -> np.ndarray:
-    """Rows of a matrix that is stored sparse by rows; reads their part of it."""
+def _sparse_rows(X: Any, first: int, stop: int, n_columns: int, path: str) -> np.ndarray:
+    """Rows of a matrix that is stored sparse by rows; reads their part of it.
+
+    What it says is checked: scipy takes it at its word, and writes to wherever it points.
+    """
     ends = np.asarray(X["indptr"][first : stop + 1]).astype(np.int64)
+    if (
+        len(ends) != stop - first + 1
+        or ends[0] < 0
+        or ends[-1] > X["data"].shape[0]
+        or (np.diff(ends) < 0).any()
+    ):
+        raise DataError(
+            f"{path}: rows {first}-{stop - 1} of X do not lie within its values: the file is damaged"
+        )
     part = slice(int(ends[0]), int(ends[-1]))
-    rows = X["data"][part], X["indices"][part], ends - ends[0]
+    data, indices = np.asarray(X["data"][part]), np.asarray(X["indices"][part])
+    if len(indices) and (indices.min() < 0 or indices.max() >= n_columns):
+        row = first + int(np.searchsorted(ends - ends[0], _strange(indices, n_columns), side="right")) - 1
+        raise DataError(
+            f"{path}: row {row} of X has a value in a column that is not there ({n_columns} are): "
+            "the file is damaged"
+        )
+    rows = data, indices, ends - ends[0]
     return csr_array(rows, shape=(len(ends) - 1, n_columns)).toarray()
+
+
+def _strange(indices: np.ndarray, n_columns: int) -> int:
+    return int(np.argmax((indices < 0) | (indices >= n_columns)))
+
+
+def _names(var: pd.DataFrame, wish: Wish, path: str) -> tuple[list[str], tuple[Problem, ...]]:
+    """Names of the columns of X, each once."""
+    names = [str(name) for name in var.index]
+    twice = [name for name, n in Counter(names).items() if n > 1]
+    if not twice:
+        return names, ()
+    told = ", ".join(map(repr, twice[:5])) + (", ..." if len(twice) > 5 else "")
+    if wish.duplicates == "raise":
+        raise DataError(
+            f"{path}: has names of var twice: {told}; pass duplicates='rename' (--duplicates rename)"
+        )
+    text = f"names of var stood twice and were numbered: {told}"
+    return numbered(names, frozenset(twice)), (Problem("warning", path, text),)
+
+
+def _member(group: Any, name: str, path: str) -> Any:
+    """A part of a file; DataError where it is missing, or a link to nothing."""
+    try:
+        return group[name]
+    except Exception as error:
+        raise DataError(f"{path}: {name} cannot be read ({one_line(error)})") from error
 
 
 def _frame(root: Any, name: str, path: str) -> pd.DataFrame:
     read_elem = optional("anndata.io", "anndata", f"{path}: reading AnnData").read_elem
-    if name not in root or "X" not in root:
-        raise DataError(f"{path}: has no {name if name not in root else 'X'}: it is no AnnData file")
+    for wanted in (name, "X"):
+        if wanted not in root:
+            raise DataError(f"{path}: has no {wanted}: it is no AnnData file")
     try:
-        return read_elem(root[name])
+        with warnings.catch_warnings():  # about older ways to write it
+            warnings.simplefilter("ignore")
+            frame = read_elem(_member(root, name, path))
+    except DataError:
+        raise
     except Exception as error:  # whatever anndata makes of a damaged file
         raise DataError(f"{path}: {name} cannot be read ({one_line(error)})") from error
+    if not isinstance(frame, pd.DataFrame):
+        raise DataError(f"{path}: {name} is no table: it is no AnnData file, or damaged")
+    return frame
 
 
 def _groups(path: str, obs: pd.DataFrame, column: str) -> tuple[Group, ...]:

@@ -118,9 +118,8 @@ def reading(path: str) -> Iterator[None]:
     try:
         yield
     except ScaleshiftError as error:
-        if isinstance(error, DataError) and str(error).startswith(path):
-            raise
-        raise DataError(f"{path}: {error}") from error
+        told = str(error).removeprefix(f"{path}: ")
+        raise DataError(f"{path}: {' '.join(told.split())}") from error  # names may hold line breaks
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({one_line(error.strerror or error)})") from error
     except Exception as error:

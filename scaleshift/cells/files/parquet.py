@@ -52,7 +52,8 @@ class ParquetReader:
             column = batch.column(name)
             if str(column.type).startswith("decimal"):
                 column = column.cast("float64")
-            out[:, i] = column.to_numpy(zero_copy_only=False)  # nulls become NaN
+            with np.errstate(over="ignore"):  # beyond float32 is infinite
+                out[:, i] = column.to_numpy(zero_copy_only=False)  # nulls become NaN
 
 
 def claims(path: str) -> bool:
@@ -75,14 +76,17 @@ def describe(path: str, wish: Wish) -> list[Described]:
         if sample is not None and sample not in schema.names:
             raise DataError(f"{path}: has no column {sample!r}; it has {', '.join(schema.names[:8])}")
         groups = _groups(path, file, sample) if sample is not None else ()
-    numeric = [n for n, t in zip(schema.names, schema.types, strict=True) if n != sample and _is_number(t)]
+    index = [name for name in _index_columns(schema) if name != sample]
+    fields = [(n, t) for n, t in zip(schema.names, schema.types, strict=True) if n != sample]
+    numeric = [name for name, dtype in fields if name not in index and _is_number(dtype)]
     repeated = next((name for name in numeric if schema.names.count(name) > 1), None)
     if repeated is not None:
         raise DataError(f"{path}: column {repeated!r} stands twice: rename one of them")
     if not numeric:
         raise DataError(f"{path}: no column holds numbers")
-    text = [name for name in schema.names if name not in numeric and name != sample]
-    problems = [Problem("note", path, f"columns of text are left out: {', '.join(text)}")] if text else []
+    text = [name for name, _ in fields if name not in numeric and name not in index]
+    left = {"columns of text are left out": text, "the index of the table is left out": index}
+    problems = [Problem("note", path, f"{why}: {', '.join(names)}") for why, names in left.items() if names]
     return [
         Described(
             path=path,
@@ -106,6 +110,15 @@ def _open(path: str) -> Any:
         return parquet.ParquetFile(path)
     except (arrow.ArrowException, OSError) as error:
         raise DataError(f"{path}: is no parquet file that can be read ({one_line(error)})") from None
+
+
+def _index_columns(schema: Any) -> list[str]:
+    """Columns that are the index of the pandas frame which was written: row numbers or names, no marker."""
+    try:
+        columns = (schema.pandas_metadata or {}).get("index_columns", [])
+    except (ValueError, AttributeError):  # metadata that are damaged tell nothing
+        return []
+    return [name for name in columns if isinstance(name, str) and name in schema.names]
 
 
 def _is_number(dtype: Any) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import zlib
 from collections.abc import Iterator
@@ -12,8 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from scaleshift.cells.files.described import Described, Group, Wish, groups_of, one_line, reading, refuse_torn
+from scaleshift.cells.files.described import Described, Group, Wish, groups_of, reading, refuse_torn
 from scaleshift.cells.problem import Problem
+from scaleshift.cells.text_rows import check_widths, misfit, misfits, numbers, parse
 from scaleshift.cells.text_tables import HEAD, Layout, decoded, layout_of
 from scaleshift.errors import DataError
 
@@ -50,43 +49,22 @@ class TableReader:
         with open(self.path, "rb") as file:
             file.seek(first)
             raw = file.read(stop - first)
-        check_widths(raw, self.layout, step * STEP, self.path)
+        check_widths(raw, self.layout, self.layout.line + step * STEP, self.path)
         return raw
 
     def _parsed(self, raw: bytes, start: int) -> np.ndarray:
         """The numbers of a step, (n, n_columns)."""
-        unnamed = _unnamed(self.layout)
-        used = [*self.columns, *unnamed]
-        try:
-            frame = parse(raw, self.layout, usecols=used, dtype=np.float64)
-        except (ValueError, pd.errors.ParserError) as error:
-            raise self._bad_value(raw, start, error) from None
-        _refuse_unnamed(frame, self.layout, start, self.path)
+        line = self.layout.line + start
+        _refuse_unnamed(raw, self.layout, line, self.path)
+        frame = numbers(raw, self.layout, list(self.columns), line, self.path)
         n = min(STEP, self.n_rows - start)
         if len(frame) != n:
             raise DataError(
                 f"{self.path}: rows {start}-{start + n - 1} are {len(frame)} rows now: has the file changed, "
                 "or does a quoted text hold a line break?"
             )
-        return frame[list(self.columns)].to_numpy(np.float32)
-
-    def _bad_value(self, raw: bytes, start: int, error: Exception) -> DataError:
-        """The error with the line and column of the first value that is no number."""
-        first = self.layout.line + start
-        try:
-            text = parse(raw, self.layout, dtype=str)
-        except (ValueError, pd.errors.ParserError):
-            return DataError(f"{self.path}: near line {first}: {one_line(error)}")
-        _refuse_unnamed(text, self.layout, start, self.path)
-        for c in self.columns:
-            values = text[c].str.replace(self.layout.style.decimal, ".", regex=False)
-            bad = np.flatnonzero(pd.to_numeric(values, errors="coerce").isna() & values.notna())
-            if bad.size:
-                return DataError(
-                    f"{self.path}: line {first + bad[0]}, column {self.layout.names[c]!r}: "
-                    f"{decoded(text[c].iloc[bad[0]])!r} is no number"
-                )
-        return DataError(f"{self.path}: near line {first}: {one_line(error)}")
+        with np.errstate(over="ignore"):  # beyond float32 is infinite
+            return frame[list(self.columns)].to_numpy(np.float32)
 
 
 def claims(path: str) -> bool:
@@ -109,7 +87,7 @@ def describe(path: str, wish: Wish) -> list[Described]:
         head = file.read(HEAD)
     layout, sample = layout_of(head, path), wish.sample
     _check(layout, path)
-    numeric = _numeric(layout, head, path)
+    numeric = _numeric(layout, head, path, sample)
     names = layout.names
     places, n_rows, crc = _index(path, layout)
     if sample is not None and sample not in names:
@@ -140,60 +118,16 @@ def describe(path: str, wish: Wish) -> list[Described]:
     ]
 
 
-def parse(raw: bytes, layout: Layout, **options: object) -> pd.DataFrame:
-    """Rows of text as a data frame, columns by number; words are not decoded (see `decoded`)."""
-    return pd.read_csv(  # type: ignore[call-overload]
-        io.BytesIO(raw),
-        sep=layout.style.delimiter,
-        decimal=layout.style.decimal,
-        encoding="latin-1",  # which takes all bytes: a letter of another encoding spoils no number
-        names=range(len(layout.names)),
-        header=None,
-        index_col=False,
-        skip_blank_lines=False,
-        **options,
-    )
-
-
-def check_widths(raw: bytes, layout: Layout, start: int, path: str) -> None:
-    """Raise DataError for the first row that has not one cell a column; `start` is the number of row 0."""
-    data = np.frombuffer(raw, np.uint8)
-    cuts, ends = data == ord(layout.style.delimiter), data == ord(layout.end)
-    if b'"' in raw:
-        cuts &= np.cumsum(data == ord('"')) % 2 == 0  # not those inside of quotes
-    stops = np.flatnonzero(ends)
-    if not raw.endswith(layout.end):  # the last line may lack its end
-        stops = np.append(stops, len(data))
-    widths = np.diff(np.searchsorted(np.flatnonzero(cuts), stops), prepend=0) + 1
-    if (widths == len(layout.names)).all():
+def _refuse_unnamed(raw: bytes, layout: Layout, line: int, path: str) -> None:
+    """Refuse values in columns without a name: nothing may stand there but row names."""
+    unnamed = [i for i, name in enumerate(layout.names) if i and not name]
+    if not unnamed:
         return
-    if b'"' in raw:  # quotes may stand inside of a word too: counted anew, by the rules that are parsed by
-        rows = csv.reader(io.StringIO(raw.decode("latin-1"), newline=""), delimiter=layout.style.delimiter)
-        widths = np.array([max(len(row), 1) for row in rows])
-    wrong = np.flatnonzero(widths != len(layout.names))
-    if wrong.size:
-        found, names = widths[wrong[0]], len(layout.names)
-        raise DataError(
-            f"{path}: line {layout.line + start + wrong[0]} has {found} cell{'s' * bool(found > 1)}, "
-            f"expected {names}, one a name: mend it, or put text with a {_called(layout)} into quotes"
-        )
-
-
-def _called(layout: Layout) -> str:
-    return {",": "comma", ";": "semicolon", "\t": "tab"}[layout.style.delimiter]
-
-
-def _unnamed(layout: Layout) -> list[int]:
-    """Columns without a name that nothing may stand in: all but row names."""
-    return [i for i, name in enumerate(layout.names) if i and not name]
-
-
-def _refuse_unnamed(frame: pd.DataFrame, layout: Layout, start: int, path: str) -> None:
-    for i in _unnamed(layout):
-        full = np.flatnonzero(frame[i].notna())
+    words = parse(raw, layout, usecols=unnamed, dtype=str)
+    for i in unnamed:
+        full = np.flatnonzero(words[i].notna())
         if full.size:
-            line = layout.line + start + full[0]
-            raise DataError(f"{path}: line {line}: column {i + 1} has no name, but values: name it")
+            raise DataError(f"{path}: line {line + full[0]}: column {i + 1} has no name, but values: name it")
 
 
 def _check(layout: Layout, path: str) -> None:
@@ -212,8 +146,12 @@ def _check(layout: Layout, path: str) -> None:
         )
 
 
-def _numeric(layout: Layout, head: bytes, path: str) -> list[bool]:
-    """Which columns are numbers, by the first rows."""
+def _numeric(layout: Layout, head: bytes, path: str, sample: str | None) -> list[bool]:
+    """Which columns are numbers, by the first rows.
+
+    A column of which at least half the words are numbers is one of numbers, and the others are mistakes:
+    else one bad word would take a marker out of the study.
+    """
     rows, whole = head[layout.start :], len(head) < HEAD
     ends = np.flatnonzero(np.frombuffer(rows, np.uint8) == ord(layout.end))[:PEEK]
     if len(ends) == PEEK or not whole:
@@ -225,10 +163,16 @@ def _numeric(layout: Layout, head: bytes, path: str) -> list[bool]:
                 f"{path}: line {layout.line} does not end within {HEAD} bytes: is it a table of events?"
             )
         return [True] * len(layout.names)
-    check_widths(rows, layout, 0, path)
-    frame = parse(rows, layout)
-    _refuse_unnamed(frame, layout, 0, path)
-    return [frame[i].dtype.kind in "iuf" for i in range(len(layout.names))]
+    check_widths(rows, layout, layout.line, path)
+    _refuse_unnamed(rows, layout, layout.line, path)
+    words = parse(rows, layout, dtype=str)
+    numeric = []
+    for i, name in enumerate(layout.names):
+        wrong, known = misfits(words[i], layout), words[i].notna().sum()
+        if name and name != sample and 0 < len(wrong) <= known / 2:
+            raise misfit(words[i], int(wrong[0]), layout, layout.line, path)
+        numeric.append(not len(wrong))
+    return numeric
 
 
 def _index(path: str, layout: Layout) -> tuple[np.ndarray, int, int]:
@@ -270,7 +214,7 @@ def _groups(reader: TableReader, sample: str) -> tuple[Group, ...]:
         if column.isna().any():
             line = reader.layout.line + i * STEP + int(np.flatnonzero(column.isna())[0])
             raise DataError(f"{reader.path}: line {line}: {sample} is missing: every row needs a sample")
-        part, found = pd.factorize(column)
+        part, found = pd.factorize(column.str.rstrip())
         codes.append(np.array([names.setdefault(name, len(names)) for name in found], np.int64)[part])
     groups = groups_of(
         np.concatenate(codes) if codes else np.empty(0, np.int64), [decoded(name) for name in names]

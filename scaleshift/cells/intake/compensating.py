@@ -17,8 +17,8 @@ from scaleshift.cells.treatment.compensation import (
     already_compensated,
     inverse,
     positions,
-    read_spillover,
 )
+from scaleshift.cells.treatment.spillover_table import read_spillover
 from scaleshift.errors import DataError
 
 

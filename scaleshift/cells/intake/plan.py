@@ -139,7 +139,8 @@ def plan_study(paths: Any, options: Options) -> StudyPlan:
     several = {file.file for file in described if file.groups}
     matched = sheets.match_files(sheet, [path for path in found if path not in several])
     described = [file for file in described if file.groups or file.file in matched.samples]
-    unreadable = [problem for problem in unreadable if problem.place in matched.samples]
+    without_row = set(found) - set(matched.samples)
+    unreadable = [problem for problem in unreadable if problem.place not in without_row]
     if not described:
         raise DataError(_listed("no file is left to read", [*unreadable, *matched.problems]))
     columns = panel.align(described, by_sheet, options.markers)
@@ -183,6 +184,11 @@ def refuse_errors(plan: StudyPlan, errors: str) -> None:
         raise DataError(_listed("no file is left to read", plan.errors or list(plan.problems)))
 
 
+def shown(path: str) -> str:
+    """A path as text that can be written anywhere."""
+    return path if is_unicode(path) else ascii(path)
+
+
 def _listed(message: str, problems: Sequence[Problem]) -> str:
     lines = [f"  {problem}" for problem in problems[:SHOWN]]
     more = len(problems) - SHOWN
@@ -205,7 +211,7 @@ def _describe_batch(paths: Sequence[str], *arguments: Any) -> list[list[Describe
 
 def _describe_one(path: str, *arguments: Any) -> list[Described] | Problem:
     if not is_unicode(path):
-        return Problem("error", ascii(path), "has a name that is no valid UTF-8", "rename it")
+        return Problem("error", shown(path), "has a name that is no valid UTF-8", "rename it")
     try:
         return files.describe(path, *arguments)
     except ScaleshiftError as error:

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scaleshift.cells.intake.plan import StudyPlan
+from scaleshift.cells.intake.plan import StudyPlan, shown
 from scaleshift.cells.manifest import Manifest
 from scaleshift.cells.problem import Problem
 
@@ -71,6 +71,6 @@ def report_of(plan: StudyPlan, written: Manifest) -> IngestReport:
         scaling=written.scaling,
         said=plan.said,
         files=written.files,
-        left_out=tuple(path for path in plan.paths if path not in used),
+        left_out=tuple(shown(path) for path in plan.paths if path not in used),
         problems=plan.problems,
     )

@@ -1,4 +1,4 @@
-"""Which label does a table give to which event? CSV, parquet, AnnData's obs or a DataFrame, piece by piece.
+"""Which label does a table give to which event? Text, XLSX, parquet, AnnData's obs or a DataFrame, in pieces.
 
 A table has a column `file` or `sample` (none is needed for a study of one sample), a column `event` (else
 the rows of each sample are its events, in order) and one with the label.
@@ -6,9 +6,11 @@ the rows of each sample are its events, in order) and one with the label.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gzip
 import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +23,10 @@ import zarr
 from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.labels.addresses import FILE, SAMPLE
 from scaleshift.cells.optional import optional
-from scaleshift.cells.text_tables import HEAD, decoded, layout_of
+from scaleshift.cells.regular import refuse_odd
+from scaleshift.cells.sheets.tables import read_table
+from scaleshift.cells.text_rows import Bytes, check_widths, has_extremes, parse, whole_rows
+from scaleshift.cells.text_tables import HEAD, Layout, decoded, layout_of
 from scaleshift.errors import DataError
 
 ROWS = 1_000_000  # in one piece
@@ -30,6 +35,8 @@ NAMES = {
     SAMPLE: ("sample", "sample_id"),
     "event": ("event", "event_number"),
 }
+BLOCK = 2**24  # bytes of text that are read at once
+EXTREME = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)[eE][+-]?\d{4,}\s*", re.ASCII)
 MISSING = ["", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "None", "null", "NULL"]
 
 
@@ -81,7 +88,7 @@ def choose_columns(names: Sequence[Any], table: str, label: str | None, kind: st
     Raises
     ------
     DataError
-        If there is no such label column.
+        If there is no such label column, or a column stands twice.
 
     Examples
     --------
@@ -101,7 +108,11 @@ def choose_columns(names: Sequence[Any], table: str, label: str | None, kind: st
     other = SAMPLE if kind == FILE else FILE
     if found[kind] is None:
         kind = other
-    return Columns(kind, found[kind], found["event"], label)
+    columns = Columns(kind, found[kind], found["event"], label)
+    twice = next((column for column in columns.names if texts.count(column) > 1), None)
+    if twice is not None:
+        raise DataError(f"{table} has two columns {twice!r}: rename one of them")
+    return columns
 
 
 @contextlib.contextmanager
@@ -111,7 +122,7 @@ def open_table(table: Any, label: str | None, kind: str = FILE) -> Iterator[tupl
     Parameters
     ----------
     table : path or pandas.DataFrame
-        .csv, .tsv or .txt (also .gz), .parquet, .h5ad, or the folder of an AnnData Zarr store.
+        .csv, .tsv or .txt (also .gz), .xlsx, .parquet, .h5ad, or the folder of an AnnData Zarr store.
     label, kind : as in `choose_columns`
 
     Raises
@@ -130,7 +141,7 @@ def open_table(table: Any, label: str | None, kind: str = FILE) -> Iterator[tupl
     with contextlib.ExitStack() as stack:
         try:
             columns, pieces = _opened(stack, table, name, label, kind)
-        except (OSError, ValueError) as error:
+        except Exception as error:  # whatever a library makes of a damaged file
             raise _unreadable(error, name) from error
         yield columns, _told(pieces, name)
 
@@ -141,11 +152,12 @@ def _opened(
     if isinstance(table, pd.DataFrame):
         columns = choose_columns(list(table.columns), name, label, kind)
         return columns, _pieces_of_frame({n: table[n] for n in columns.names}, columns, len(table))
+    refuse_odd(name, folders=True)
     if name.lower().endswith(".parquet"):
         return _parquet(stack, name, label, kind)
     if name.lower().endswith(".h5ad") or os.path.isdir(name):
         return _anndata(stack, name, label, kind)
-    return _text(stack, name, label, kind)
+    return _excel(name, label, kind) if _is_excel(name) else _text(stack, name, label, kind)
 
 
 def _told(pieces: Iterator[Piece], name: str) -> Iterator[Piece]:
@@ -155,15 +167,15 @@ def _told(pieces: Iterator[Piece], name: str) -> Iterator[Piece]:
             piece = next(pieces)
         except StopIteration:
             return
-        except (OSError, ValueError) as error:
+        except Exception as error:
             raise _unreadable(error, name) from error
         yield piece
 
 
 def _unreadable(error: Exception, name: str) -> Exception:
+    text = " ".join(str(error).split())  # names of columns may hold line breaks
     if isinstance(error, DataError):
-        return error
-    text = " ".join(str(error).split())
+        return DataError(text)
     return DataError(f"{name} cannot be read as a table ({text}): is it what its name says?")
 
 
@@ -176,40 +188,58 @@ def _text(
     if not head.strip():
         raise ValueError("it is empty")
     layout = layout_of(head, name)
-    stored = {column: i for i, column in reversed(list(enumerate(layout.names))) if column}
-    columns = choose_columns(list(reversed(stored)), name, label, kind)
+    columns = choose_columns([column for column in layout.names if column], name, label, kind)
     if not columns.names:
         raise DataError(f"{name} has none of the columns file, sample, event and label in its first line")
-    words = [stored[column] for column in (columns.place, columns.label) if column is not None]
-    na_values: dict[Any, list[str]] = {stored[n]: MISSING for n in (columns.label, columns.event) if n}
     file.seek(layout.start)
-    reader = pd.read_csv(
-        file,
-        sep=layout.style.delimiter,
-        encoding=layout.encoding if layout.encoding.startswith("utf-16") else "latin-1",
-        skipinitialspace=True,
-        header=None,
-        names=range(len(layout.names)),
-        usecols=[stored[column] for column in columns.names],
-        dtype=dict.fromkeys(words, "category"),
-        keep_default_na=False,
-        na_values=na_values,
-        chunksize=ROWS,
-    )
-    return columns, _pieces_of_text(stack.enter_context(reader), columns, stored)
+    utf16 = layout.encoding.startswith("utf-16")
+    return columns, _pieces_of_text(_AsUtf8(file, layout.encoding) if utf16 else file, layout, columns, name)
 
 
-def _pieces_of_text(reader: Any, columns: Columns, stored: dict[str, int]) -> Iterator[Piece]:
-    first = 0
-    for frame in reader:
-        cut = {column: frame[stored[column]] for column in columns.names}
-        for piece in _pieces_of_frame(cut, columns, len(frame)):  # one: it is as long as a piece may be
+def _pieces_of_text(file: Bytes, layout: Layout, columns: Columns, path: str) -> Iterator[Piece]:
+    stored = {column: layout.names.index(column) for column in columns.names}
+    dtype: dict[int, Any] = {stored[n]: "category" for n in (columns.place, columns.label) if n}
+    na_values = {stored[n]: MISSING for n in (columns.label, columns.event) if n}
+    options = {"usecols": list(stored.values()), "keep_default_na": False, "na_values": na_values}
+    first, line = 0, layout.line
+    for raw in whole_rows(file, layout, BLOCK):
+        check_widths(raw, layout, line, path)
+        frame = parse(raw, layout, dtype=dtype, **options)
+        event = stored.get(columns.event or "")
+        if event is not None and frame[event].dtype.kind != "i" and has_extremes(raw):
+            frame = parse(raw, layout, dtype=dtype | {event: str}, **options)
+        for piece in _pieces_of_frame({name: frame[i] for name, i in stored.items()}, columns, len(frame)):
             places, labels = (
                 None if words is None else words._replace(values=[_decoded(v) for v in words.values])
                 for words in (piece.places, piece.labels)
             )
-            yield piece._replace(first=first, places=places, labels=labels)
-        first += len(frame)
+            yield piece._replace(first=first + piece.first, places=places, labels=labels)
+        first, line = first + len(frame), line + raw.count(layout.end)
+
+
+class _AsUtf8:
+    """The bytes of a text in UTF-16, in UTF-8."""
+
+    def __init__(self, file: IO[bytes], encoding: str) -> None:
+        self._file, self._decoder = file, codecs.getincrementaldecoder(encoding)()
+
+    def read(self, size: int, /) -> bytes:
+        block = self._file.read(size)
+        return self._decoder.decode(block, final=not block).encode()
+
+
+def _excel(name: str, label: str | None, kind: str) -> tuple[Columns, Iterator[Piece]]:
+    sheet = read_table(name)
+    columns = choose_columns(list(sheet.columns), name, label, kind)
+    values = {column: sheet[column] for column in columns.names}
+    for column in filter(None, (columns.label, columns.event)):
+        values[column] = values[column].mask(values[column].isin(MISSING), None)
+    return columns, _pieces_of_frame(values, columns, len(sheet))
+
+
+def _is_excel(name: str) -> bool:
+    with open(name, "rb") as file:
+        return file.read(4) in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 
 def _open_bytes(name: str) -> IO[bytes]:
@@ -293,6 +323,11 @@ def _words(column: pd.Series) -> Words:
 
 def _numbers(column: pd.Series) -> np.ndarray:
     """Numbers, text where there is any that is none."""
-    if isinstance(column.dtype, pd.CategoricalDtype) or column.dtype == object:
-        return column.to_numpy(object)
+    if isinstance(column.dtype, pd.CategoricalDtype) or not pd.api.types.is_numeric_dtype(column.dtype):
+        values = column.to_numpy(object)
+        extreme = np.flatnonzero(column.astype(str).str.fullmatch(EXTREME))  # which pandas must not see
+        if extreme.size:
+            values = values.copy()
+            values[extreme] = [float(value) for value in values[extreme]]
+        return values
     return column.to_numpy(np.float64, na_value=np.nan) if column.hasnans else column.to_numpy()

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from scaleshift.cells.optional import optional
+from scaleshift.cells.regular import refuse_odd
 from scaleshift.cells.text_tables import decode, style_of, without_told
 from scaleshift.errors import DataError
 
@@ -132,6 +133,7 @@ def _frame_rows(frame: pd.DataFrame) -> list[Row]:
 
 
 def _content(path: str) -> bytes:
+    refuse_odd(path)
     try:
         with open(path, "rb") as file:
             start = file.read(4096)
@@ -168,6 +170,8 @@ def _excel_rows(content: bytes, place: str) -> list[Row]:
             warnings.simplefilter("ignore")
             book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
             for sheet in book.worksheets:
+                if not hasattr(sheet, "reset_dimensions"):  # a chart
+                    continue
                 sheet.reset_dimensions()  # some writers store wrong ones
                 cells = enumerate(sheet.iter_rows(values_only=True), start=1)
                 rows = [(number, [_text(value) for value in row]) for number, row in cells]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from scaleshift.blocks.labels import suggestion
-from scaleshift.cells.text_tables import decode, style_of, without_told
 from scaleshift.errors import DataError, SchemaError
 
 COMPENSATED = re.compile(r"(?:FJ)?Comp-", re.IGNORECASE)  # before the names of compensated channels
@@ -107,7 +103,7 @@ class Spillover:
                 f"{n * n} numbers (is there a comma in a name?): pass the matrix as a CSV file, or "
                 "compensation='none'"
             )
-        return cls(tuple(rest[:n]), _numbers([rest[n:]], source).reshape(n, n), source)
+        return cls(tuple(rest[:n]), numbers([rest[n:]], source).reshape(n, n), source)
 
     @property
     def is_identity(self) -> bool:
@@ -134,74 +130,8 @@ class Spillover:
             raise SchemaError(f"a stored compensation is no spillover matrix: {error}") from error
 
 
-def read_spillover(path: str | os.PathLike[str]) -> Spillover:
-    r"""Read a spillover matrix from a table: a header of channel names, below it a row a channel.
-
-    Parameters
-    ----------
-    path : str or path-like
-        CSV, or separated by tabs or semicolons, then also with decimal commas. The header may start with
-        ``#``; a first column of names is allowed, and puts the rows in the order of the header where they
-        have the same names.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read or holds no square matrix of numbers.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from pathlib import Path
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder, "matrix.csv")
-    ...     _ = path.write_text("FITC-A,PE-A\n1,0.2\n0.05,1\n")
-    ...     read_spillover(path).matrix.tolist()
-    [[1.0, 0.2], [0.05, 1.0]]
-    """
-    source = os.fspath(path)
-    header, *rows = _table(source)
-    header[0] = header[0].lstrip("#").strip()
-    named = bool(rows) and all(len(row) == len(rows[0]) and not _is_number(row[0]) for row in rows)
-    if named and len(header) == len(rows[0]):
-        header = header[1:]
-    names = [row.pop(0) for row in rows] if named else header
-    n = len(header)
-    for number, row in enumerate(rows, 1):
-        if len(row) != n:
-            raise DataError(
-                f"{source}: row {number} of the spillover matrix has {len(row)} numbers, expected {n}"
-            )
-    if len(rows) != n:
-        raise DataError(f"{source}: the spillover matrix has {len(rows)} rows, expected {n}, one a channel")
-    if names != header and sorted(names) == sorted(header) and len(set(header)) == n:
-        rows = [rows[names.index(name)] for name in header]
-    return Spillover(tuple(header), _numbers(rows, source), source)
-
-
-def _table(source: str) -> list[list[str]]:
-    """Cells of a text table, blank lines left out."""
-    try:
-        with open(source, "rb") as file:
-            content = file.read()
-    except OSError as error:
-        raise DataError(f"{source}: the spillover matrix cannot be read: {error.strerror}") from error
-    text = without_told(decode(content, source))
-    lines = [line for line in text.splitlines() if line.strip(" \t,;")]
-    if not lines or "\0" in text:
-        raise DataError(f"{source}: no spillover matrix, expected a header of channel names and their rows")
-    style = style_of(decode(content, source))
-    try:
-        table = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=style.delimiter))
-    except csv.Error as error:
-        raise DataError(f"{source}: the spillover matrix is no table: {error}") from error
-    header, *rows = [[cell.strip() for cell in row] for row in table]
-    if style.decimal == ",":
-        rows = [[cell.replace(",", ".") for cell in row] for row in rows]
-    return [header, *rows]
-
-
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a word of a matrix is a number."""
     try:
         float(text)
     except ValueError:
@@ -209,10 +139,11 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _numbers(rows: Sequence[Sequence[str]], source: str) -> np.ndarray:
+def numbers(rows: Sequence[Sequence[str]], source: str) -> np.ndarray:
+    """Rows of words as numbers; DataError, starting with `source`, for a word that is none."""
     for row in rows:
         for text in row:
-            if not _is_number(text):
+            if not is_number(text):
                 raise DataError(f"{source}: the spillover matrix holds {text[:40]!r}, expected a number")
     return np.array(rows, np.float64)
 
