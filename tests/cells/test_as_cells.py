@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import xarray as xr
+from label_studies import make_study, set_record
 
 from scaleshift.blocks.rows import as_rows
 from scaleshift.cells import append_cells, as_cells, open_cells, write_cells
@@ -305,3 +306,11 @@ def test_columns_of_obs_with_reserved_names_are_left_out(tmp_path, name):
     opened = open_cells(path)
     assert opened["arm"].values.tolist() == ["x", "y", None]
     assert name not in opened.coords or opened[name].dims == ("marker",)
+
+
+def test_a_store_of_an_earlier_version_with_a_reserved_name_opens_without_it(tmp_path):
+    path = make_study(tmp_path / "study.zarr", x=X, sample=SAMPLES, files=())
+    set_record(path, metadata={"feature": ("x", "y"), "arm": ("x", "y")})
+    opened = open_cells(path)
+    assert "feature" not in opened.coords
+    assert opened["arm"].values.tolist() == ["x", "y"]

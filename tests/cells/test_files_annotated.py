@@ -167,8 +167,7 @@ def test_a_study_opens_whatever_its_obs_call_things(tmp_path, name, scaling):
     assert cells["arm"].values.tolist() == ["a", "b", "c"]
     assert cells["marker"].values.tolist() == ["CD3", "CD4", "CD8", "CD19"]
     assert cells["X"].shape == (60, 4)
-    if name in ("channel", "kind", "feature", "marker_class", "sample_id"):
-        assert cells[name].values.tolist() == ["a", "b", "c"]
+    assert name not in cells.coords or "sample" not in cells[name].dims
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64])
