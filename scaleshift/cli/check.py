@@ -56,12 +56,14 @@ def printable(text: str) -> str:
 def lines(plan: StudyPlan) -> Iterator[str]:
     """One line a file, then what is to be said of sheets, then of the study."""
     from scaleshift.blocks.labels import natural_key
+    from scaleshift.cells.intake.plan import shown
 
     by_place = _by_place(plan)
     rows = [_row(file, by_place.pop(file.path, [])) for file in plan.files]
-    rows += [_other(path, by_place.pop(path)) for path in plan.paths if path in by_place]
+    paths = [shown(path) for path in plan.paths]
+    rows += [_other(path, by_place.pop(path)) for path in paths if path in by_place]
     seen = {row[1] for row in rows} | {file.file for file in plan.files}
-    rows += [["left out", path, *[""] * 4, "no row in the sheet"] for path in plan.paths if path not in seen]
+    rows += [["left out", path, *[""] * 4, "no row in the sheet"] for path in paths if path not in seen]
     rows.sort(key=lambda row: natural_key(row[1]))
     rows += [_other(place, problems) for place, problems in by_place.items()]
     root = _common_folder([row[1] for row in rows])
