@@ -30,6 +30,7 @@ from scaleshift.cells.schema import (
     FEATURE,
     LABEL,
     MARKER,
+    RESERVED,
     SAMPLE,
     UNLABELLED,
     X,
@@ -113,7 +114,11 @@ def open_cells(
         marker=typed(manifest.markers)[columns],
         sample=typed(manifest.samples)[chosen],
         label=typed(manifest.labels)[known],
-        metadata={name: typed(tuple(v[i] for i in chosen)) for name, v in manifest.metadata.items()},
+        metadata={
+            name: typed(tuple(v[i] for i in chosen))
+            for name, v in manifest.metadata.items()
+            if name not in RESERVED  # as earlier versions have stored them
+        },
         attrs={"source": manifest.path} | {k: v for k, v in done.items() if v is not None} | parents,
     )
     of_markers = {name: (MARKER, typed(v)[columns], {"long_name": name}) for name, v in manifest.var.items()}

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 import xarray as xr
+from label_studies import make_study, set_record
 
 from scaleshift.blocks.rows import as_rows
 from scaleshift.cells import append_cells, as_cells, open_cells, write_cells
@@ -298,14 +299,18 @@ def test_metadata_must_not_shadow_the_layout():
 
 @pytest.mark.parametrize("name", ["feature", "kind", "channel", "marker_class", "scaling_location"])
 def test_columns_of_obs_with_reserved_names_are_left_out(tmp_path, name):
-    obs = pd.DataFrame(
-        {"sample": ["a", "a", "b"], name: ["x", "x", "y"], "arm": ["x", "x", "y"]}, list("123")
-    )
-    cells = as_cells(anndata.AnnData(np.ones((3, 2), np.float32), obs), sample="sample")
-    write_cells(cells, tmp_path / "study.zarr")
-    append_cells(
-        as_cells(np.ones((2, 2), np.float32), ["c", "c"], marker=["0", "1"]), tmp_path / "study.zarr"
-    )
-    opened = open_cells(tmp_path / "study.zarr")
+    path, arms = tmp_path / "study.zarr", ["x", "x", "y"]
+    obs = pd.DataFrame({"sample": ["a", "a", "b"], name: arms, "arm": arms}, list("123"))
+    write_cells(as_cells(anndata.AnnData(X[:3], obs), sample="sample"), path)
+    append_cells(as_cells(X[:2], ["c", "c"], marker=["0", "1"]), path)
+    opened = open_cells(path)
     assert opened["arm"].values.tolist() == ["x", "y", None]
     assert name not in opened.coords or opened[name].dims == ("marker",)
+
+
+def test_a_store_of_an_earlier_version_with_a_reserved_name_opens_without_it(tmp_path):
+    path = make_study(tmp_path / "study.zarr", x=X, sample=SAMPLES, files=())
+    set_record(path, metadata={"feature": ("x", "y"), "arm": ("x", "y")})
+    opened = open_cells(path)
+    assert "feature" not in opened.coords
+    assert opened["arm"].values.tolist() == ["x", "y"]

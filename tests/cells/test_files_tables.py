@@ -235,10 +235,13 @@ def test_names_with_line_breaks_are_told_on_one_line(tmp_path):
     assert "has no column 'site'; it has CD3 FITC, CD4" in refused(path, sample="site")
 
 
-def test_a_column_of_which_less_than_half_are_numbers_is_text(tmp_path):
-    file, _ = read(write(tmp_path, "CD3,cluster\n1,7\n2,T\n3,B\n"))
+def test_a_column_of_words_and_some_numbers_is_text(tmp_path):
+    file, _ = read(write(tmp_path, "CD3,cluster,gate\n1,7,T\n2,none,T\n3,none,B\n"))
     assert file.channels == ("CD3",)
-    assert [p.text for p in file.problems] == ["columns of text are left out: cluster"]
+    (problem,) = file.problems
+    assert problem.level == "warning"
+    assert problem.text == "columns of text are left out: cluster, gate"
+    assert problem.fix == "if cluster should be numbers, mend what is none in them"
 
 
 def test_blanks_behind_delimiters_part_no_quotes_and_are_no_values(tmp_path):

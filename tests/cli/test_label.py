@@ -106,9 +106,8 @@ def test_where_events_do_not_tell_their_first_number_the_option_is_named(study, 
 def test_labels_are_taken_away_on_request(study, tmp_path):
     run("label", study, write_table(tmp_path / "t.csv", label=["a", "b", "c"]))
     (tmp_path / "empty.csv").write_text("sample,event,label\n")
-    assert (
-        "empty.csv labels no cell; pass 'none'" in run("label", study, tmp_path / "empty.csv", code=1).output
-    )
+    failed = run("label", study, tmp_path / "empty.csv", code=1)
+    assert "empty.csv labels no cell; pass 'none'" in failed.output
     assert run("label", study, "none").stdout.startswith("0 of 60 cells have a label")
 
 

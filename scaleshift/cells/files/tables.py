@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from scaleshift.cells.files.described import Described, Group, Wish, groups_of, reading, refuse_torn
-from scaleshift.cells.problem import Problem
+from scaleshift.cells.problem import Level, Problem, several
 from scaleshift.cells.text_rows import check_widths, misfit, misfits, numbers, parse
 from scaleshift.cells.text_tables import HEAD, Layout, decoded, layout_of
 from scaleshift.errors import DataError
@@ -87,16 +87,21 @@ def describe(path: str, wish: Wish) -> list[Described]:
         head = file.read(HEAD)
     layout, sample = layout_of(head, path), wish.sample
     _check(layout, path)
-    numeric = _numeric(layout, head, path, sample)
+    numbers_of = _numbers(layout, head, path, sample)
     names = layout.names
     places, n_rows, crc = _index(path, layout)
     if sample is not None and sample not in names:
         raise DataError(f"{path}: has no column {sample!r}; it has {', '.join(filter(None, names[:8]))}")
-    columns = tuple(i for i, name in enumerate(names) if name and numeric[i] and name != sample)
+    columns = tuple(i for i, name in enumerate(names) if name and numbers_of[i] == 1 and name != sample)
     if not columns:
         raise DataError(f"{path}: no column holds numbers: is the delimiter one of , ; or tab?")
-    text = [name for i, name in enumerate(names) if name and not numeric[i] and name != sample]
-    problems = [Problem("note", path, f"columns of text are left out: {', '.join(text)}")] if text else []
+    text = [name for i, name in enumerate(names) if name and numbers_of[i] < 1 and name != sample]
+    problems = []
+    if text:
+        doubtful = [name for i, name in enumerate(names) if name in text and numbers_of[i]]
+        fix = f"if {several(doubtful)} should be numbers, mend what is none in them" if doubtful else ""
+        level: Level = "warning" if doubtful else "note"
+        problems.append(Problem(level, path, f"columns of text are left out: {several(text)}", fix))
     if not names[0]:
         problems.append(
             Problem("note", path, "the first column has no name: taken for row names and left out")
@@ -146,11 +151,11 @@ def _check(layout: Layout, path: str) -> None:
         )
 
 
-def _numeric(layout: Layout, head: bytes, path: str, sample: str | None) -> list[bool]:
-    """Which columns are numbers, by the first rows.
+def _numbers(layout: Layout, head: bytes, path: str, sample: str | None) -> list[float]:
+    """Share of numbers among the first words of each column.
 
-    A column of which at least half the words are numbers is one of numbers, and the others are mistakes:
-    else one bad word would take a marker out of the study.
+    A column of which all words but one, or nine in ten, are numbers is one of numbers, and the others are
+    mistakes: else one bad word would take a marker out of the study.
     """
     rows, whole = head[layout.start :], len(head) < HEAD
     ends = np.flatnonzero(np.frombuffer(rows, np.uint8) == ord(layout.end))[:PEEK]
@@ -162,17 +167,17 @@ def _numeric(layout: Layout, head: bytes, path: str, sample: str | None) -> list
             raise DataError(
                 f"{path}: line {layout.line} does not end within {HEAD} bytes: is it a table of events?"
             )
-        return [True] * len(layout.names)
+        return [1.0] * len(layout.names)
     check_widths(rows, layout, layout.line, path)
     _refuse_unnamed(rows, layout, layout.line, path)
     words = parse(rows, layout, dtype=str)
-    numeric = []
+    shares = []
     for i, name in enumerate(layout.names):
         wrong, known = misfits(words[i], layout), words[i].notna().sum()
-        if name and name != sample and 0 < len(wrong) <= known / 2:
+        if name and name != sample and 0 < len(wrong) <= max(1, known / 10):
             raise misfit(words[i], int(wrong[0]), layout, layout.line, path)
-        numeric.append(not len(wrong))
-    return numeric
+        shares.append(1 - len(wrong) / max(known, 1))
+    return shares
 
 
 def _index(path: str, layout: Layout) -> tuple[np.ndarray, int, int]:

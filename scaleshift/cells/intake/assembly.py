@@ -50,11 +50,12 @@ def _assemble(plan: StudyPlan, location: str, *, labels: Any, chunk_cells: int, 
     if done.n_cells < planned.n_cells or len(done.samples) < len(planned.samples):
         _write(group, plan, progress)
     report = report_of(plan, progress.committed)
+    write_text(group, REPORT, report.to_json())
     if labels is not None:
         from scaleshift.cells.labels.label import label_cells
 
         report = replace(report, labels=label_cells(location, labels))
-    write_text(group, REPORT, report.to_json())
+        write_text(group, REPORT, report.to_json())
     return report
 
 
