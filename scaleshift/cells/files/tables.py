@@ -154,8 +154,8 @@ def _check(layout: Layout, path: str) -> None:
 def _numbers(layout: Layout, head: bytes, path: str, sample: str | None) -> list[float]:
     """Share of numbers among the first words of each column.
 
-    A column of which all words but one, or nine in ten, are numbers is one of numbers, and the others are
-    mistakes: else one bad word would take a marker out of the study.
+    A column of which nine words in ten, or all but one of at least three, are numbers is one of numbers, and
+    the others are mistakes: else one bad word would take a marker out of the study.
     """
     rows, whole = head[layout.start :], len(head) < HEAD
     ends = np.flatnonzero(np.frombuffer(rows, np.uint8) == ord(layout.end))[:PEEK]
@@ -174,7 +174,7 @@ def _numbers(layout: Layout, head: bytes, path: str, sample: str | None) -> list
     shares = []
     for i, name in enumerate(layout.names):
         wrong, known = misfits(words[i], layout), words[i].notna().sum()
-        if name and name != sample and 0 < len(wrong) <= max(1, known / 10):
+        if name and name != sample and 0 < len(wrong) <= max(known > 2, known / 10):
             raise misfit(words[i], int(wrong[0]), layout, layout.line, path)
         shares.append(1 - len(wrong) / max(known, 1))
     return shares
