@@ -145,6 +145,20 @@ def test_compensation_by_the_files_own_matrices(tmp_path):
     assert matrix.matrix.tolist() == [[1, 0.2], [0.05, 1]]
 
 
+@pytest.mark.parametrize("transform", ["none", "arcsinh:150", "logicle"])
+@pytest.mark.parametrize("scaling", [None, "robust"])
+def test_a_sample_comes_back_as_its_files_had_it(tmp_path, transform, scaling):
+    for i, text in enumerate(("2,FITC-A,PE-A,1,0.2,0.05,1", "2,PE-A,APC-A,1,0.1,0.3,1")):
+        content = fcs_bytes(events(f"x{i}", 90), CHANNELS, MARKERS, keywords={"$SPILLOVER": text})
+        (tmp_path / f"x{i}.fcs").write_bytes(content)
+    sheet = pd.DataFrame({"file_name": ["x1.fcs", "x0.fcs"], "sample_id": ["one", "one"]})
+    ss.ingest(tmp_path, tmp_path / "s.zarr", meta=sheet, transform=transform, scaling=scaling, chunk_cells=50)
+    back = ss.cells.raw_events(tmp_path / "s.zarr", "one")
+    names = ["Time", "FSC-A", "CD3", "CD4", "CD8"]
+    wanted = np.concatenate([events("x1", 90), events("x0", 90)])
+    np.testing.assert_allclose(back[names].to_numpy(), wanted, rtol=2e-4, atol=0.5)
+
+
 def test_a_compensated_file_is_not_compensated_again(tmp_path):
     names = ["Time", "Comp-FITC-A", "Comp-PE-A"]
     raw = events("x", 20)[:, :3]
@@ -431,6 +445,10 @@ class TestProblems:
     def test_unknown_words_are_refused(self, folder, tmp_path, option):
         with pytest.raises(DataError, match="expected"):
             ss.ingest(folder, tmp_path / "s.zarr", **option)
+
+    def test_files_in_folders_by_a_pattern(self, folder, tmp_path):
+        plan = ss.check(str(tmp_path / "**" / "*.fcs"))
+        assert plan.counts == SIZES
 
     def test_nothing_to_read(self, tmp_path):
         with pytest.raises(DataError, match="holds no FCS"):

@@ -45,7 +45,7 @@ def find(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tu
         elif os.path.lexists(path):
             found.append(path)
         else:
-            matches = sorted(glob.glob(path), key=natural_key)
+            matches = sorted(glob.glob(path, recursive=True), key=natural_key)
             if not matches:
                 raise DataError(f"{path}: no such file or folder")
             found += matches
