@@ -51,8 +51,10 @@ def check_treatment(learned: Treatment | None, given: Treatment | None, markers:
         a, b = _of_markers(learned.get(name), markers), _of_markers(given.get(name), markers)
         known = name == "scaling" or (a is not None and b is not None)
         if known and not _equal(a, b):
+            marker, a, b = _first_difference(a, b)
             raise DataError(
-                f"{name} of these cells is {_short(b)}, of those learned from {_short(a)}: {WAYS_OUT[name]}"
+                f"{name}{marker} of these cells is {_short(b)}, of those learned from {_short(a)}: "
+                f"{WAYS_OUT[name]}"
             )
 
 
@@ -62,6 +64,13 @@ def _of_markers(value: Any, markers: Any) -> Any:
     if not isinstance(by_marker, Mapping) or markers is None:
         return value
     return {name: by_marker.get(name) for name in markers}
+
+
+def _first_difference(a: Any, b: Any) -> tuple[str, Any, Any]:
+    """Where records by marker differ first, else the records themselves."""
+    if isinstance(a, dict) and isinstance(b, dict) and a.keys() == b.keys():
+        return next((f" of {key}", a[key], b[key]) for key in a if not _equal(a[key], b[key]))
+    return "", a, b
 
 
 def _equal(a: Any, b: Any) -> bool:

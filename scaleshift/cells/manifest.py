@@ -229,6 +229,11 @@ def scaling_arrays(group: zarr.Group, manifest: Manifest) -> dict[str, np.ndarra
 
 def refuse_unfinished(manifest: Manifest) -> None:
     """Raise SchemaError for a study without a finished sample, or whose labels are not written to the end."""
+    if not manifest.samples and manifest.awaited:
+        raise SchemaError(
+            f"{manifest.path} holds none of its {manifest.awaited} samples yet: its import is under way, or "
+            "was interrupted and goes on with resume=True (scaleshift ingest --resume)"
+        )
     if not manifest.samples:
         raise SchemaError(
             f"{manifest.path} holds no finished sample: writing it was interrupted, or is still under way; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -63,12 +64,16 @@ def raw_events(path: str | os.PathLike[str], sample: Any) -> pd.DataFrame:
     transforms = from_json(manifest.transform)
     events = inverse_columns(cells[X].values, [transforms[name] for name in manifest.markers])
     matrices = {key: Spillover.from_json(value) for key, value in _texts(group, "spillover").items()}
-    first = 0
-    for file in (file for file in manifest.files if file["sample"] == str(sample)):
+    files, first = [file for file in manifest.files if file["sample"] == str(sample)], 0
+    if sum(file["n_events"] for file in files) != len(events):
+        raise DataError(
+            f"{location}: sample {sample!r} was appended: its raw events are in the study it came from"
+        )
+    for file in files:
         rows = slice(first, first + file["n_events"])
         if file["spillover"] is not None:
             spillover = matrices[file["spillover"]]
-            columns = _detectors(spillover, manifest, file["path"])
+            columns = _detectors(spillover, manifest, file)
             events[rows] = spill_over(events[rows], columns, spillover)
         first = rows.stop
     return pd.DataFrame(events, columns=list(manifest.markers))
@@ -80,10 +85,11 @@ def _texts(group: zarr.Group, name: str) -> dict[str, Any]:
     return dict(json.loads(read_text(array)))
 
 
-def _detectors(spillover: Spillover, manifest: Manifest, path: str) -> np.ndarray:
-    """The study's column of each channel of a matrix."""
+def _detectors(spillover: Spillover, manifest: Manifest, file: Mapping[str, Any]) -> np.ndarray:
+    """The study's column of each channel of a matrix, by what the file calls them."""
+    channels, path = file.get("channels", manifest.var["channel"]), file["path"]
     try:
-        return positions(spillover, manifest.var["channel"], manifest.markers, path)
+        return positions(spillover, channels, manifest.markers, path)
     except DataError as error:
         raise DataError(
             f"the compensation of {path} cannot be undone from {manifest.path}: {error}"

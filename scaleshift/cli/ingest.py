@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.argument("store")
 @describe_study
 @click.option("--labels", help="As scaleshift label takes them: a table, a folder, a .wsp, channel:NAME.")
+@click.option("--label-column", help="Column of the table with the labels; 'label' where left out.")
 @click.option("--skip", is_flag=True, help="Leave out files that cannot be used, in place of stopping.")
 @click.option("--chunk-cells", type=click.IntRange(1, 2**31), default=131_072, show_default=True)
 @click.option("--resume", is_flag=True, help="Go on with an import that was interrupted.")
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 def ingest(
     paths: Sequence[str],
     store: str,
+    labels: str | None,
+    label_column: str | None,
     skip: bool,
     as_json: bool,
     quiet: bool,
@@ -47,7 +50,8 @@ def ingest(
 
     try:
         with options.computing(scheduler, quiet):
-            report = make(paths, store, errors="skip" if skip else "raise", **choices)
+            labelling = None if labels is None else {"labels": labels, "column": label_column}
+            report = make(paths, store, labels=labelling, errors="skip" if skip else "raise", **choices)
     except KeyboardInterrupt:
         if os.path.exists(store):
             click.echo(f"\ninterrupted: the same command with --resume goes on with {store}", err=True)
@@ -62,8 +66,5 @@ def lines(report: IngestReport) -> list[str]:
     """What was done, and every remark that the user should act on."""
     remarks = [f"{problem.level}: {problem}" for problem in report.problems if problem.level != "note"]
     left_out = [f"left out: {path}" for path in report.left_out]
-    invalid = sum(sum(file["invalid"].values()) for file in report.files)
-    if invalid:
-        remarks.append(f"warning: {invalid} values are NaN or infinite: pass --invalid drop to quantify")
     said = [f"{len(report.samples)} samples, {report.n_cells} cells, {len(report.features)} features"]
     return [*remarks, *left_out, *report.said, *said, f"wrote {report.store}"]

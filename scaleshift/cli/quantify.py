@@ -249,7 +249,7 @@ def apply(
     fitted = persistence.load(model)
     if not isinstance(fitted, DFM):
         raise DataError(f"{model} holds a {type(fitted).__name__}: --model expects a saved DFM")
-    learned = (fitted.treatment_ or {}).get("scaling")
+    learned = None if fitted.treatment_ is None else fitted.treatment_["scaling"] or "none"
     study = Opening(store, fitted.markers_, scaling or learned)
     targets = list(study.manifest.samples) if target is None else study.select(target, "--target")
     fitted.set_params(**parameters)

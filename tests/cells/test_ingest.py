@@ -148,11 +148,19 @@ def test_compensation_by_the_files_own_matrices(tmp_path):
 @pytest.mark.parametrize("transform", ["none", "arcsinh:150", "logicle"])
 @pytest.mark.parametrize("scaling", [None, "robust"])
 def test_a_sample_comes_back_as_its_files_had_it(tmp_path, transform, scaling):
-    for i, text in enumerate(("2,FITC-A,PE-A,1,0.2,0.05,1", "2,PE-A,APC-A,1,0.1,0.3,1")):
-        content = fcs_bytes(events(f"x{i}", 90), CHANNELS, MARKERS, keywords={"$SPILLOVER": text})
+    swapped = ["Time", "FSC-A", "PE-A", "FITC-A", "APC-A"]  # CD3 on PE in the second file
+    for i, (channels, text) in enumerate(
+        ((CHANNELS, "2,FITC-A,PE-A,1,0.2,0.05,1"), (swapped, "2,PE-A,APC-A,1,0.1,0.3,1"))
+    ):
+        content = fcs_bytes(events(f"x{i}", 90), channels, MARKERS, keywords={"$SPILLOVER": text})
         (tmp_path / f"x{i}.fcs").write_bytes(content)
     sheet = pd.DataFrame({"file_name": ["x1.fcs", "x0.fcs"], "sample_id": ["one", "one"]})
     ss.ingest(tmp_path, tmp_path / "s.zarr", meta=sheet, transform=transform, scaling=scaling, chunk_cells=50)
+    more = ss.open_cells(tmp_path / "s.zarr", markers="all").compute()
+    more["sample_code"].attrs.pop("categories")
+    ss.append_cells(more.assign_coords(sample=["extra"]), tmp_path / "s.zarr")
+    with pytest.raises(DataError, match="sample 'extra' was appended"):
+        ss.cells.raw_events(tmp_path / "s.zarr", "extra")
     back = ss.cells.raw_events(tmp_path / "s.zarr", "one")
     names = ["Time", "FSC-A", "CD3", "CD4", "CD8"]
     wanted = np.concatenate([events("x1", 90), events("x0", 90)])
@@ -318,8 +326,6 @@ class TestResuming:
         ss.label_cells(store, labels)
         with pytest.warns(UserWarning, match="holds 3 of 4 samples"):
             x = ss.open_cells(store, markers="all")["X"].values
-        changed = fcs_bytes(events("s1", 70) + 1, CHANNELS, MARKERS)  # the same header
-        (folder / "s1.fcs").write_bytes(changed)
         ss.ingest(folder, store, chunk_cells=16, resume=True)
         cells = ss.open_cells(store, markers="all")
         assert np.bincount(cells["label_code"].values + 1).tolist() == [sum(SIZES.values()) - 70, 70]
@@ -337,6 +343,14 @@ class TestResuming:
             ss.append_cells(more.assign_coords(sample=["extra"]), store)
         ss.ingest(folder, store, chunk_cells=16, resume=True)
         ss.append_cells(more.assign_coords(sample=["extra"]), store)
+
+    def test_files_that_changed_since_are_another_import(self, folder, tmp_path):
+        self.killed(folder, tmp_path / "s.zarr", 1)
+        changed = fcs_bytes(events("s10", 130) + 1, np.roll(CHANNELS, -3), np.roll(MARKERS, -3))
+        assert len(changed) == (folder / "s10.fcs").stat().st_size  # the same header, other events
+        (folder / "s10.fcs").write_bytes(changed)
+        with pytest.raises(DataError, match="import of other files"):
+            ss.ingest(folder, tmp_path / "s.zarr", chunk_cells=16, resume=True)
 
     def test_other_features_are_another_import(self, folder, tmp_path):
         self.killed(folder, tmp_path / "s.zarr", 1)

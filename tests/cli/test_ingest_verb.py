@@ -64,11 +64,11 @@ def test_wrong_files_are_left_out_on_request(folder, tmp_path):
 
 
 def test_labels_come_with_the_import_or_stop_it_before(folder, tmp_path):
-    (tmp_path / "labels.csv").write_text("file,event,label\na.fcs,0,T\na.fcs,1,B\nb.fcs,49,T\n")
+    (tmp_path / "labels.csv").write_text("file,event,gate\na.fcs,0,T\na.fcs,1,B\nb.fcs,49,T\n")
     result = run("ingest", folder, tmp_path / "s.zarr", "--labels", tmp_path / "missing.csv", code=1)
     assert "missing.csv does not exist" in result.output
     assert not (tmp_path / "s.zarr").exists()
-    run("ingest", folder, tmp_path / "s.zarr", "--labels", tmp_path / "labels.csv")
+    run("ingest", folder, tmp_path / "s.zarr", "--labels", tmp_path / "labels.csv", "--label-column", "gate")
     cells = ss.open_cells(tmp_path / "s.zarr")
     assert cells["label"].values.tolist() == ["B", "T"]
     assert np.flatnonzero(cells["label_code"].values >= 0).tolist() == [0, 1, 79]

@@ -248,8 +248,8 @@ def _refuse_costly(
         raise DataError(
             f"{path}: the cells of its {len(groups)} samples are interleaved: reading one after the other "
             f"would read {n_read * row_bytes / 1e9:.0f} GB, the file {n_read / n_rows:.0f} times; sort its "
-            f"cells by {column!r}, or, if it fits into memory, use "
-            f"write_cells(as_cells(anndata.{reader}(path), sample={column!r}), store)"
+            f"cells first: adata = anndata.{reader}(path), then "
+            f"adata[adata.obs[{column!r}].argsort(kind='stable')].copy().write_h5ad(another_path)"
         )
 
 

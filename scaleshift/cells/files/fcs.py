@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from scaleshift.cells.fcs import FcsFile, list_data_sets
-from scaleshift.cells.files.described import Described, Wish
+from scaleshift.cells.files.described import Described, Wish, fingerprint
 from scaleshift.cells.problem import Problem
 from scaleshift.errors import DataError
 
@@ -58,7 +58,7 @@ def _described(path: str, file: FcsFile) -> Described:
         channels=tuple(file.channels),
         markers=tuple(file.markers),
         reader=replace(file, keywords={}, spillover=None, warnings=[]),  # small: it travels
-        fingerprint=f"{os.path.getsize(path)}-{file.text_crc:08x}",
+        fingerprint=f"{fingerprint(path)}-{file.text_crc:08x}",
         spillover=spillover,
         problems=tuple(Problem("warning", name, text) for text in file.warnings),
         data_set=file.data_set,

@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from scaleshift.cells.files.described import Described, Group, Wish, groups_of, one_line, reading, refuse_torn
+from scaleshift.cells.files.described import (
+    Described,
+    Group,
+    Wish,
+    fingerprint,
+    groups_of,
+    one_line,
+    reading,
+    refuse_torn,
+)
 from scaleshift.cells.optional import optional
 from scaleshift.cells.problem import Problem
 from scaleshift.errors import DataError
@@ -96,7 +105,7 @@ def describe(path: str, wish: Wish) -> list[Described]:
             channels=tuple(numeric),
             markers=("",) * len(numeric),
             reader=ParquetReader(path, tuple(numeric), np.cumsum([0, *counts])),
-            fingerprint=f"{os.path.getsize(path)}-{metadata.num_rows}",
+            fingerprint=fingerprint(path),
             problems=tuple(problems),
             groups=groups,
         )

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from scaleshift.cells.files.described import Described, Group, Wish, groups_of, reading, refuse_torn
+from scaleshift.cells.files.described import (
+    Described,
+    Group,
+    Wish,
+    fingerprint,
+    groups_of,
+    reading,
+    refuse_torn,
+)
 from scaleshift.cells.problem import Level, Problem, several
 from scaleshift.cells.text_rows import check_widths, misfit, misfits, numbers, parse
 from scaleshift.cells.text_tables import HEAD, Layout, decoded, layout_of
@@ -89,7 +96,7 @@ def describe(path: str, wish: Wish) -> list[Described]:
     _check(layout, path)
     numbers_of = _numbers(layout, head, path, sample)
     names = layout.names
-    places, n_rows, crc = _index(path, layout)
+    places, n_rows = _index(path, layout)
     if sample is not None and sample not in names:
         raise DataError(f"{path}: has no column {sample!r}; it has {', '.join(filter(None, names[:8]))}")
     columns = tuple(i for i, name in enumerate(names) if name and numbers_of[i] == 1 and name != sample)
@@ -116,7 +123,7 @@ def describe(path: str, wish: Wish) -> list[Described]:
             channels=tuple(names[i] for i in columns),
             markers=("",) * len(columns),
             reader=reader,
-            fingerprint=f"{os.path.getsize(path)}-{crc:08x}",
+            fingerprint=fingerprint(path),
             problems=tuple(problems),
             groups=_groups(reader, sample) if sample is not None else (),
         )
@@ -180,12 +187,11 @@ def _numbers(layout: Layout, head: bytes, path: str, sample: str | None) -> list
     return shares
 
 
-def _index(path: str, layout: Layout) -> tuple[np.ndarray, int, int]:
-    """Places of every STEP-th row, the number of rows, and a checksum of the file's first block."""
+def _index(path: str, layout: Layout) -> tuple[np.ndarray, int]:
+    """Places of every STEP-th row, and the number of rows."""
     start = place = layout.start
-    places, n_rows, last, crc = [start], 0, layout.end, 0
+    places, n_rows, last = [start], 0, layout.end
     for block in _blocks(path, start):
-        crc = crc or zlib.crc32(block)
         ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord(layout.end))
         wanted = np.arange(STEP - n_rows % STEP - 1, len(ends), STEP)
         places += (place + ends[wanted] + 1).tolist()
@@ -193,7 +199,7 @@ def _index(path: str, layout: Layout) -> tuple[np.ndarray, int, int]:
     n_rows += last != layout.end  # the last line may lack its end
     if places[-1] != place or len(places) == 1:
         places.append(place)
-    return np.array(places), n_rows, crc
+    return np.array(places), n_rows
 
 
 def _blocks(path: str, start: int) -> Iterator[bytes]:

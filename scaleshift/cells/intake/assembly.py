@@ -6,7 +6,7 @@ import functools
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
@@ -24,13 +24,15 @@ from scaleshift.cells.layout import commit, create_study, write_scaling, write_t
 from scaleshift.cells.manifest import Manifest, open_study, plain, scaling_arrays
 from scaleshift.cells.reader import store_at
 from scaleshift.cells.treatment import transform
-from scaleshift.errors import DataError
+from scaleshift.errors import DataError, ScaleshiftError
 
 CHUNKS_PER_THREAD = 4  # written between two commits
 SPILLOVERS, REPORT = "spillover", "import"  # in uns: the matrices by their keys; the report
 
 
-def assemble(plan: StudyPlan, location: str, *, labels: Any, chunk_cells: int, resume: bool) -> IngestReport:
+def assemble(
+    plan: StudyPlan, location: str, *, labels: Mapping[str, Any] | None, chunk_cells: int, resume: bool
+) -> IngestReport:
     """Write a planned study, or what is missing of it, then its labels; see `ingest`."""
     try:
         return _assemble(plan, location, labels=labels, chunk_cells=chunk_cells, resume=resume)
@@ -41,7 +43,9 @@ def assemble(plan: StudyPlan, location: str, *, labels: Any, chunk_cells: int, r
         ) from error
 
 
-def _assemble(plan: StudyPlan, location: str, *, labels: Any, chunk_cells: int, resume: bool) -> IngestReport:
+def _assemble(
+    plan: StudyPlan, location: str, *, labels: Mapping[str, Any] | None, chunk_cells: int, resume: bool
+) -> IngestReport:
     planned = _manifest(plan, location, chunk_cells)
     group, done = _resumed(planned) if resume else (None, None)
     if group is None or done is None:
@@ -54,7 +58,11 @@ def _assemble(plan: StudyPlan, location: str, *, labels: Any, chunk_cells: int, 
     if labels is not None:
         from scaleshift.cells.labels.label import label_cells
 
-        report = replace(report, labels=label_cells(location, labels))
+        try:
+            report = replace(report, labels=label_cells(location, **labels))
+        except ScaleshiftError as error:
+            way_out = f"the study {location} is written, without labels: mend this and use scaleshift label"
+            raise DataError(f"{error}; {way_out}") from error
         write_text(group, REPORT, report.to_json())
     return report
 
@@ -111,7 +119,8 @@ class _Progress:
     def _entry(self, number: int) -> dict[str, Any]:
         """What the store keeps of the rows of one file."""
         part, invalid = self.plan.parts[number], self.invalid.get(number, np.zeros(0))
-        markers = self.plan.columns.markers
+        markers, usual = self.plan.columns.markers, list(self.plan.columns.channels)
+        channels = [part.file.channels[column] for column in part.columns.tolist()]
         return {
             "path": part.file.path,
             "sample": part.sample,
@@ -120,6 +129,7 @@ class _Progress:
             "fingerprint": part.file.fingerprint,
             "spillover": spillover_key(part.spillover) if part.spillover else None,
             "invalid": {markers[i]: int(invalid[i]) for i in np.flatnonzero(invalid).tolist()},
+            **({"channels": channels} if channels != usual else {}),
         }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from scaleshift.cells.intake.assembly import assemble
@@ -102,7 +102,8 @@ def ingest(
     panel : path or pandas.DataFrame, optional
         `fcs_colname, antigen, marker_class`: which channel measures what.
     labels : optional
-        What `label_cells` takes: a table, a folder with one CSV a gate, a FlowJo workspace, "channel:NAME".
+        What `label_cells` takes: a table, a folder with one CSV a gate, a FlowJo workspace, "channel:NAME";
+        or a mapping with `labels` and other arguments of `label_cells`, such as `column`.
     markers : list of str, "common" or None
         The features: these; those that all files have; or all, which all files must then have.
     transform : str or mapping
@@ -155,12 +156,13 @@ def ingest(
     if not is_unicode(location):
         raise DataError(f"{location!r} is no valid UTF-8: choose another path")
     refuse_taken(location, resume)
-    if labels is not None:
-        check_request(labels)
+    labelling = {"labels": labels} if labels is not None and not isinstance(labels, Mapping) else labels
+    if labelling is not None:
+        check_request(**{k: v for k, v in labelling.items() if k not in ("unlabelled", "parents")})
     plan = plan_study(paths, options)
     refuse_errors(plan, errors)
     chunk = cells_of_chunk(chunk_cells, len(plan.columns.markers))
-    return assemble(plan, location, labels=labels, chunk_cells=chunk, resume=resume)
+    return assemble(plan, location, labels=labelling, chunk_cells=chunk, resume=resume)
 
 
 def refuse_taken(location: str, resume: bool) -> None:

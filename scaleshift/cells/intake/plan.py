@@ -63,7 +63,7 @@ class Part:
     metadata: Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StudyPlan:
     """What a study will be, before any events are read.
 
@@ -97,6 +97,13 @@ class StudyPlan:
     metadata: Mapping[str, Mapping[str, Any]]
     problems: tuple[Problem, ...]
     said: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        n_features = sum(self.columns.features)
+        return (
+            f"<StudyPlan: {len(self.counts)} samples, {sum(self.counts.values())} cells, {n_features} features, "
+            f"{len(self.errors)} to mend>"
+        )
 
     @property
     def errors(self) -> list[Problem]:
@@ -146,7 +153,8 @@ def plan_study(paths: Any, options: Options) -> StudyPlan:
     columns = panel.align(described, by_sheet, options.markers)
     kinds = {file.path: kind for file, kind in zip(described, _modalities(described), strict=True)}
     transforms, said, doubts = _transforms(options.transform, columns, kinds)
-    compensating = choose_compensation(options.compensation, described, kinds)
+    aligned = [file for file in described if file.path in columns.positions]
+    compensating = choose_compensation(options.compensation, aligned, kinds)
     problems += [*unreadable, *(p for file in described for p in file.problems), *matched.problems]
     problems += [*columns.problems, *doubts, *compensating.problems]
     usable = set(columns.positions) - {problem.place for problem in problems if problem.level == "error"}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from scaleshift.cells.intake.plan import StudyPlan, shown
 from scaleshift.cells.manifest import Manifest
-from scaleshift.cells.problem import Problem
+from scaleshift.cells.problem import Problem, several
 
 SCHEMA = "scaleshift.ingest/1"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IngestReport:
     """What became of the files of a study.
 
@@ -51,6 +52,13 @@ class IngestReport:
     problems: tuple[Problem, ...]
     labels: Any = None
 
+    def __repr__(self) -> str:
+        n_features, n_out = len(self.features), len(self.left_out)
+        return (
+            f"<IngestReport: {len(self.samples)} samples, {self.n_cells} cells, {n_features} features, "
+            f"{n_out} files left out>"
+        )
+
     def to_json(self) -> str:
         """The report as JSON, version 1 of its schema."""
         return json.dumps({"schema": SCHEMA, **asdict(self)}, ensure_ascii=False)
@@ -72,5 +80,11 @@ def report_of(plan: StudyPlan, written: Manifest) -> IngestReport:
         said=plan.said,
         files=written.files,
         left_out=tuple(shown(path) for path in plan.paths if path not in used),
-        problems=plan.problems,
+        problems=(*plan.problems, *map(_invalid, (file for file in written.files if file["invalid"]))),
     )
+
+
+def _invalid(file: Mapping[str, Any]) -> Problem:
+    counts = [f"{marker}: {n}" for marker, n in file["invalid"].items()]
+    text = f"{sum(file['invalid'].values())} values are NaN or infinite ({several(counts)})"
+    return Problem("warning", file["path"], text, "quantify with invalid='drop' (--invalid drop)")
