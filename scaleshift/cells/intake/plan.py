@@ -99,9 +99,9 @@ class StudyPlan:
     said: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        n_features = sum(self.columns.features)
+        n_cells, n_features = sum(self.counts.values()), sum(self.columns.features)
         return (
-            f"<StudyPlan: {len(self.counts)} samples, {sum(self.counts.values())} cells, {n_features} features, "
+            f"<StudyPlan: {len(self.counts)} samples, {n_cells} cells, {n_features} features, "
             f"{len(self.errors)} to mend>"
         )
 
