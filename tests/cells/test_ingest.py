@@ -265,6 +265,20 @@ class TestFormats:
         assert cells["arm"].values.tolist() == [True, False]
         assert "cell" not in cells.coords
 
+    def test_a_sheet_tells_more_of_files_with_samples_of_their_own(self, tmp_path):
+        (tmp_path / "x.csv").write_text("CD3,who\n1,a\n2,b\n")
+        (tmp_path / "y.csv").write_text("CD3,who\n3,c\n")
+        (tmp_path / "z.csv").write_text("CD3,who\n4,b\n5,d\n")
+        sheet = pd.DataFrame(
+            {"file_name": ["z.csv", "y.csv", "x.csv"], "sample_id": ["z", "third", "x"], "day": [3, 2, 1]}
+        )
+        report = ss.ingest(tmp_path, tmp_path / "s.zarr", meta=sheet, sample="who")
+        cells = ss.open_cells(tmp_path / "s.zarr")
+        assert cells["sample"].values.tolist() == ["b", "d", "third", "a"]
+        assert cells["X"].values.ravel().tolist() == [4, 2, 5, 3, 1]
+        assert cells["day"].values.tolist() == [3, 3, 2, 1]
+        assert sum("they become one sample" in str(problem) for problem in report.problems) == 1
+
     def test_a_bad_number_is_named_by_line_and_column(self, tmp_path):
         rows = [f"{i},{i}" for i in range(300)]
         rows[250] = "250,n.d."

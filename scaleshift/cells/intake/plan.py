@@ -143,9 +143,8 @@ def plan_study(paths: Any, options: Options) -> StudyPlan:
         raise DataError(_listed("no file can be read", unreadable))
     sheet = None if options.meta is None else sheets.read_samples(options.meta)
     by_sheet = panel.read_panel(options.panel) if options.panel is not None else None
-    several = {file.file for file in described if file.groups}
-    matched = sheets.match_files(sheet, [path for path in found if path not in several])
-    described = [file for file in described if file.groups or file.file in matched.samples]
+    matched = sheets.match_files(sheet, found)
+    described = [file for file in described if file.file in matched.samples]
     without_row = set(found) - set(matched.samples)
     unreadable = [problem for problem in unreadable if problem.place not in without_row]
     if not described:
@@ -162,11 +161,12 @@ def plan_study(paths: Any, options: Options) -> StudyPlan:
         _part(file, group, columns, compensating.matrices.get(file.path))
         for file in described
         if file.path in usable
-        for group in file.groups or _whole(file, matched)
+        for group in _groups(file, matched, sheet is not None)
     ]
+    parts = _in_order(parts, matched.samples)
     metadata, shared = _metadata(parts)
     return StudyPlan(
-        parts=tuple(_in_order(parts, matched.samples)),
+        parts=tuple(parts),
         paths=tuple(found),
         files=tuple(described),
         columns=columns,
@@ -228,15 +228,18 @@ def _describe_one(path: str, *arguments: Any) -> list[Described] | Problem:
         return Problem("error", path, f"cannot be read ({type(error).__name__}: {error})")
 
 
-def _whole(file: Described, matched: Matched) -> tuple[Group, ...]:
-    """A file, or one of its data sets, that is one sample; none where the sheet has no row for it."""
-    if file.file not in matched.samples:
-        return ()
+def _groups(file: Described, matched: Matched, by_sheet: bool) -> list[Group]:
+    """The samples in a file, or one of its data sets, with the metadata of its row in the sheet."""
     name = sample = matched.samples[file.file]
-    if file.data_set:
-        name = f"{sample}_{file.data_set + 1}"
     metadata = {column: values.get(sample) for column, values in matched.metadata.items()}
-    return (Group(name, slice(0, file.n_events), metadata),)
+    if not file.groups:
+        name = f"{sample}_{file.data_set + 1}" if file.data_set else sample
+        return [Group(name, slice(0, file.n_events), metadata)]
+    renamed = by_sheet and len(file.groups) == 1
+    return [
+        Group(name if renamed else group.sample, group.rows, {**group.metadata, **metadata})
+        for group in file.groups
+    ]
 
 
 def _part(file: Described, group: Group, columns: Columns, matrix: Matrix | None) -> Part:
@@ -265,12 +268,13 @@ def _metadata(parts: Iterable[Part]) -> tuple[dict[str, dict[str, Any]], list[Pr
 
 def _in_order(parts: Iterable[Part], samples: Mapping[str, str]) -> list[Part]:
     """Parts by sample, samples and their files in the order that the sheet or the names give."""
-    place = {name: i for i, name in enumerate(dict.fromkeys(samples.values()))}
-    place_of_file = {path: i for i, path in enumerate(samples)}
+    place = {path: i for i, path in enumerate(samples)}
+    first: dict[str, int] = {}
+    for part in (parts := list(parts)):
+        first[part.sample] = min(place[part.file.file], first.get(part.sample, len(place)))
 
     def key(part: Part) -> Any:
-        at = place.get(samples.get(part.file.file, part.sample), len(place))
-        return at, natural_key(part.sample), part.sample, place_of_file.get(part.file.file, 0)
+        return first[part.sample], natural_key(part.sample), part.sample, place[part.file.file]
 
     return sorted(parts, key=key)
 
