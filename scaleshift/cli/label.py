@@ -24,6 +24,7 @@ def _words(context: click.Context, parameter: click.Parameter, text: str | None)
 @click.argument("store")
 @click.argument("labels")
 @click.option("--column", help="Column of a table with the labels; 'label' where left out.")
+@click.option("--sample", help="Column of a table with the samples, where it is not called sample.")
 @click.option(
     "--unlabelled",
     callback=_words,
@@ -55,6 +56,7 @@ def label(
     store: str,
     labels: str,
     column: str | None,
+    sample: str | None,
     unlabelled: Sequence[str] | None,
     first_event: str | None,
     parents: Path | None,
@@ -84,6 +86,7 @@ def label(
         store,
         labels,
         column=column,
+        sample=sample,
         first_event=None if first_event is None else int(first_event),
         parents=parents,
         gates=gates,

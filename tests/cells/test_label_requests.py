@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from scaleshift.cells import as_cells, label_cells, open_cells, write_cells
 from scaleshift.cells.labels.sources import check_request
 from scaleshift.errors import DataError
 
@@ -83,3 +84,13 @@ def test_a_missing_package_is_named_with_its_extra(sources, name, module, extra,
     monkeypatch.setitem(sys.modules, module, None)  # as where it is not installed
     with pytest.raises(DataError, match=rf"{name}.* needs {module.partition('.')[0]}.*scaleshift\[{extra}\]"):
         check_request(sources[name])
+
+
+def test_the_column_with_the_samples_may_have_any_name(tmp_path):
+    table = pd.DataFrame({"donor": ["b", "a", "b"], "event": [0, 0, 1], "gate": ["T", "B", "T"]})
+    write_cells(as_cells([[1.0], [2.0], [3.0]], sample=["a", "b", "b"]), tmp_path / "study.zarr")
+    label_cells(tmp_path / "study.zarr", table, column="gate", sample="donor")
+    cells = open_cells(tmp_path / "study.zarr")
+    assert cells["label"].values[cells["label_code"].values].tolist() == ["B", "T", "T"]
+    with pytest.raises(DataError, match=r"has no column 'doner' of samples; did you mean 'donor'\?"):
+        label_cells(tmp_path / "study.zarr", table, column="gate", sample="doner")

@@ -29,6 +29,7 @@ def label_cells(
     labels: Any,
     *,
     column: str | None = None,
+    sample: str | None = None,
     unlabelled: Iterable[str] = UNLABELLED_WORDS,
     first_event: int | None = None,
     parents: Any = None,
@@ -59,6 +60,8 @@ def label_cells(
         - "none": takes away the labels that there are.
     column : str, default "label"
         The column with the labels, of a table.
+    sample : str, optional
+        The column with the samples, of a table, where it is not called `sample`.
     unlabelled : iterable of str
         Words that mean "no label", whatever their case; names of gates too. Missing values and "" always do.
         Default: "0", "ungated", "unlabeled", "unlabelled", "unknown".
@@ -105,7 +108,9 @@ def label_cells(
     ...     open_cells(f"{folder}/study.zarr")["label_code"].values.tolist(), report["n_labelled"]
     ([-1, -1, 0], 1)
     """
-    request = Request(labels, column=column, first_event=first_event, gates=gates, overlap=overlap, fcs=fcs)
+    request = Request(
+        labels, column=column, sample=sample, first_event=first_event, gates=gates, overlap=overlap, fcs=fcs
+    )
     group, manifest = open_study(locate(store))
     refuse_unfinished(replace(manifest, labelling=False))
     hierarchy = Hierarchy({} if parents is None else read_parents(parents))

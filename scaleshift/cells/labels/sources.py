@@ -23,7 +23,7 @@ from scaleshift.cells.labels.flowjo import Workspace, files_of, flowkit_for
 from scaleshift.cells.labels.gate_sets import GateSets
 from scaleshift.cells.labels.gates import OVERLAPS, GateTable, Settling, gate_tables
 from scaleshift.cells.labels.hierarchy import Hierarchy
-from scaleshift.cells.labels.tables import Columns, open_table
+from scaleshift.cells.labels.tables import Columns, Wanted, open_table
 from scaleshift.cells.manifest import Manifest, array_of
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.reader import read_rows
@@ -38,6 +38,7 @@ MAX_CHANNEL_VALUES = 1_000
 ZARR_FILES = ("zarr.json", ".zgroup", ".zattrs")
 MEANT_FOR = {
     "column": ("table", "a table"),
+    "sample": ("table", "a table"),
     "gates": ("gates workspace", "a folder of gates or a workspace"),
     "overlap": ("gates workspace", "a folder of gates or a workspace"),
     "fcs": ("workspace", "a FlowJo workspace"),
@@ -54,6 +55,7 @@ class Request:
     gates: Iterable[str] | None = None
     overlap: str | None = None
     fcs: Any = None
+    sample: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.labels, str | os.PathLike | pd.DataFrame):
@@ -69,6 +71,10 @@ class Request:
             raise DataError(f"first_event= goes with event numbers, and {self.place} has none: leave it out")
         if self.overlap not in (None, *OVERLAPS):
             raise DataError(f"overlap is {self.overlap!r}, expected one of {', '.join(OVERLAPS)}")
+
+    def wanted(self, kind: str = FILE) -> Wanted:
+        """The columns of a table."""
+        return Wanted(self.column or "label", kind, self.sample)
 
     @property
     def place(self) -> str:
@@ -106,7 +112,7 @@ def check_request(labels: Any, **options: Any) -> None:
     Parameters
     ----------
     labels, **options
-        As `label_cells` takes them: column, first_event, gates, overlap, fcs.
+        As `label_cells` takes them: column, sample, first_event, gates, overlap, fcs.
 
     Raises
     ------
@@ -124,12 +130,12 @@ def check_request(labels: Any, **options: Any) -> None:
     """
     request = Request(labels, **options)
     if request.kind == "table":
-        with open_table(request.labels, request.column or "label"):
+        with open_table(request.labels, request.wanted()):
             pass
     elif request.kind == "gates":
         tables, _ = gate_tables(Path(request.place), request.gates)
         for table in {table.path.suffix: table for table in tables}.values():  # thousands may be alike
-            with open_table(str(table.path), None) as (columns, _):
+            with open_table(str(table.path), Wanted(None)) as (columns, _):
                 _refuse_without_events(columns, str(table.path))
     elif request.kind == "workspace":
         flowkit_for(request.place)
@@ -179,11 +185,11 @@ def _is_blank(value: Any) -> bool:
 def _from_table(told: CellLabels, request: Request, addresses: Addresses) -> list[Problem]:
     """A table with a row an event."""
     kind = FILE if addresses.files else SAMPLE
-    with open_table(request.labels, request.column or "label", kind) as (columns, _):
+    with open_table(request.labels, request.wanted(kind)) as (columns, _):
         numbered = columns.event is not None
-    found = _numbered_pieces(request.labels, request.place, kind) if numbered else None
+    found = _numbered_pieces(request.labels, request.place, kind, None, request.sample) if numbered else None
     events, remarks = _event_rows(found, request, addresses)
-    with open_table(request.labels, request.column or "label", kind) as (columns, pieces):
+    with open_table(request.labels, request.wanted(kind)) as (columns, pieces):
         for piece in pieces:
             assert piece.labels is not None
             rows, inside = events.rows(piece, columns, request.place)
@@ -249,9 +255,11 @@ def _pieces_of_gate(table: GateTable, kind: str, addresses: Addresses) -> Iterat
     return _numbered_pieces(path, path, kind, place)
 
 
-def _numbered_pieces(table: Any, name: str, kind: str, place: Place | None = None) -> Iterator[Numbered]:
+def _numbered_pieces(
+    table: Any, name: str, kind: str, place: Place | None = None, sample: str | None = None
+) -> Iterator[Numbered]:
     """The pieces of a table of which event numbers alone are read."""
-    with open_table(table, None, kind) as (columns, pieces):
+    with open_table(table, Wanted(None, kind, sample)) as (columns, pieces):
         _refuse_without_events(columns, name)
         for piece in pieces:
             yield Numbered(piece, columns, name, place)

@@ -71,7 +71,25 @@ class Columns:
         return [name for name in (self.place, self.event, self.label) if name is not None]
 
 
-def choose_columns(names: Sequence[Any], table: str, label: str | None, kind: str = FILE) -> Columns:
+class Wanted(NamedTuple):
+    """Which columns of a table are wanted.
+
+    Attributes
+    ----------
+    label : str or None
+        Name of the column with the labels; None where none is wanted, as in the table of one gate.
+    kind : "file" or "sample", default "file"
+        Which of the two is taken where a table has both.
+    sample : str, optional
+        Name of the column with the samples, where it is none of the usual ones.
+    """
+
+    label: str | None
+    kind: str = FILE
+    sample: str | None = None
+
+
+def choose_columns(names: Sequence[Any], table: str, wanted: Wanted) -> Columns:
     """Find the columns, by name without regard to case.
 
     Parameters
@@ -80,21 +98,19 @@ def choose_columns(names: Sequence[Any], table: str, label: str | None, kind: st
         Names of all columns.
     table : str
         What an error calls the table.
-    label : str or None
-        Name of the column with the labels; None where none is wanted, as in the table of one gate.
-    kind : "file" or "sample", default "file"
-        Which of the two is taken where a table has both.
+    wanted : Wanted
 
     Raises
     ------
     DataError
-        If there is no such label column, or a column stands twice.
+        If there is no such column of labels or samples, or a column stands twice.
 
     Examples
     --------
-    >>> choose_columns(["Sample", "event", "gate"], "t.csv", "gate").place
+    >>> choose_columns(["Sample", "event", "gate"], "t.csv", Wanted("gate")).place
     'Sample'
     """
+    label, kind, sample = wanted
     texts = [name for name in names if isinstance(name, str)]
     lower = {name.strip().casefold(): name for name in reversed(texts)}
     found = {what: next((lower[n] for n in known if n in lower), None) for what, known in NAMES.items()}
@@ -105,6 +121,10 @@ def choose_columns(names: Sequence[Any], table: str, label: str | None, kind: st
                 "name the one with the labels: column=... (--column)"
             )
         label = lower[label.strip().casefold()]
+    if sample is not None:
+        if sample not in texts:
+            raise DataError(f"{table} has no column {sample!r} of samples{suggestion(sample, texts)}")
+        kind, found[SAMPLE] = SAMPLE, sample
     other = SAMPLE if kind == FILE else FILE
     if found[kind] is None:
         kind = other
@@ -116,14 +136,14 @@ def choose_columns(names: Sequence[Any], table: str, label: str | None, kind: st
 
 
 @contextlib.contextmanager
-def open_table(table: Any, label: str | None, kind: str = FILE) -> Iterator[tuple[Columns, Iterator[Piece]]]:
+def open_table(table: Any, wanted: Wanted) -> Iterator[tuple[Columns, Iterator[Piece]]]:
     """Columns and pieces of a table.
 
     Parameters
     ----------
     table : path or pandas.DataFrame
         .csv, .tsv or .txt (also .gz), .xlsx, .parquet, .h5ad, or the folder of an AnnData Zarr store.
-    label, kind : as in `choose_columns`
+    wanted : Wanted
 
     Raises
     ------
@@ -133,31 +153,31 @@ def open_table(table: Any, label: str | None, kind: str = FILE) -> Iterator[tupl
     Examples
     --------
     >>> table = pd.DataFrame({"event": [0, 3], "label": ["T", "B"]})
-    >>> with open_table(table, "label") as (columns, pieces):
+    >>> with open_table(table, Wanted("label")) as (columns, pieces):
     ...     next(pieces).labels.values
     ['T', 'B']
     """
     name = "the table" if isinstance(table, pd.DataFrame) else str(table)
     with contextlib.ExitStack() as stack:
         try:
-            columns, pieces = _opened(stack, table, name, label, kind)
+            columns, pieces = _opened(stack, table, name, wanted)
         except Exception as error:  # whatever a library makes of a damaged file
             raise _unreadable(error, name) from error
         yield columns, _told(pieces, name)
 
 
 def _opened(
-    stack: contextlib.ExitStack, table: Any, name: str, label: str | None, kind: str
+    stack: contextlib.ExitStack, table: Any, name: str, wanted: Wanted
 ) -> tuple[Columns, Iterator[Piece]]:
     if isinstance(table, pd.DataFrame):
-        columns = choose_columns(list(table.columns), name, label, kind)
+        columns = choose_columns(list(table.columns), name, wanted)
         return columns, _pieces_of_frame({n: table[n] for n in columns.names}, columns, len(table))
     refuse_odd(name, folders=True)
     if name.lower().endswith(".parquet"):
-        return _parquet(stack, name, label, kind)
+        return _parquet(stack, name, wanted)
     if name.lower().endswith(".h5ad") or os.path.isdir(name):
-        return _anndata(stack, name, label, kind)
-    return _excel(name, label, kind) if _is_excel(name) else _text(stack, name, label, kind)
+        return _anndata(stack, name, wanted)
+    return _excel(name, wanted) if _is_excel(name) else _text(stack, name, wanted)
 
 
 def _told(pieces: Iterator[Piece], name: str) -> Iterator[Piece]:
@@ -179,16 +199,14 @@ def _unreadable(error: Exception, name: str) -> Exception:
     return DataError(f"{name} cannot be read as a table ({text}): is it what its name says?")
 
 
-def _text(
-    stack: contextlib.ExitStack, name: str, label: str | None, kind: str
-) -> tuple[Columns, Iterator[Piece]]:
+def _text(stack: contextlib.ExitStack, name: str, wanted: Wanted) -> tuple[Columns, Iterator[Piece]]:
     """CSV and the like. Bytes are read as latin-1, which takes all of them, and words decoded later."""
     file = stack.enter_context(_open_bytes(name))
     head = file.read(HEAD)
     if not head.strip():
         raise ValueError("it is empty")
     layout = layout_of(head, name)
-    columns = choose_columns([column for column in layout.names if column], name, label, kind)
+    columns = choose_columns([column for column in layout.names if column], name, wanted)
     if not columns.names:
         raise DataError(f"{name} has none of the columns file, sample, event and label in its first line")
     file.seek(layout.start)
@@ -228,9 +246,9 @@ class _AsUtf8:
         return self._decoder.decode(block, final=not block).encode()
 
 
-def _excel(name: str, label: str | None, kind: str) -> tuple[Columns, Iterator[Piece]]:
+def _excel(name: str, wanted: Wanted) -> tuple[Columns, Iterator[Piece]]:
     sheet = read_table(name)
-    columns = choose_columns(list(sheet.columns), name, label, kind)
+    columns = choose_columns(list(sheet.columns), name, wanted)
     values = {column: sheet[column] for column in columns.names}
     for column in filter(None, (columns.label, columns.event)):
         values[column] = values[column].mask(values[column].isin(MISSING), None)
@@ -251,12 +269,10 @@ def _decoded(word: Any) -> Any:
     return decoded(word).strip() if isinstance(word, str) else word
 
 
-def _parquet(
-    stack: contextlib.ExitStack, name: str, label: str | None, kind: str
-) -> tuple[Columns, Iterator[Piece]]:
+def _parquet(stack: contextlib.ExitStack, name: str, wanted: Wanted) -> tuple[Columns, Iterator[Piece]]:
     parquet = optional("pyarrow.parquet", "parquet", f"reading {name}")
     file = stack.enter_context(parquet.ParquetFile(name))
-    columns = choose_columns(file.schema_arrow.names, name, label, kind)
+    columns = choose_columns(file.schema_arrow.names, name, wanted)
     return columns, _pieces_of_parquet(file, columns)
 
 
@@ -281,9 +297,7 @@ def _words_of_arrow(array: Any) -> Words:
     return Words(codes.astype(np.int64), encoded.dictionary.to_pylist())
 
 
-def _anndata(
-    stack: contextlib.ExitStack, name: str, label: str | None, kind: str
-) -> tuple[Columns, Iterator[Piece]]:
+def _anndata(stack: contextlib.ExitStack, name: str, wanted: Wanted) -> tuple[Columns, Iterator[Piece]]:
     """The obs of an AnnData file: three of its columns are read, and nothing of X."""
     reading = optional("anndata.io", "anndata", f"reading {name}")
     if name.lower().endswith(".h5ad"):
@@ -294,7 +308,7 @@ def _anndata(
     obs = group.get("obs")
     if obs is None or "column-order" not in obs.attrs:
         raise DataError(f"{name} has no obs of AnnData 0.7 or later: write it with a newer anndata")
-    columns = choose_columns([str(n) for n in obs.attrs["column-order"]], name, label, kind)
+    columns = choose_columns([str(n) for n in obs.attrs["column-order"]], name, wanted)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         values = {column: reading.read_elem(obs[column]) for column in columns.names}
