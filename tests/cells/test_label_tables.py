@@ -305,9 +305,13 @@ def test_a_column_that_is_no_label_is_found_out(path):
 
 def write_anndata(adata, path, zarr_format):
     """Write as h5ad, or as Zarr of this format; anndata warns about the older one."""
-    with warnings.catch_warnings(), anndata.settings.override(zarr_write_format=zarr_format or 3):
+    if not zarr_format:
+        adata.write_h5ad(path)
+        return
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        adata.write_zarr(path) if zarr_format else adata.write_h5ad(path)
+        with anndata.settings.override(zarr_write_format=zarr_format):
+            adata.write_zarr(path)
 
 
 @pytest.mark.parametrize(("name", "zarr_format"), [("t.h5ad", None), ("t.zarr", 2), ("t.zarr", 3)])
