@@ -397,9 +397,9 @@ def test_thirty_thousand_files_take_less_than_a_second():
     channels = {"Time": "", "Event_length": ""} | {f"Er{162 + i % 9}Di{i}": f"M{i}" for i in range(50)}
     layouts = [dict(rng.permutation(list(channels.items())).tolist()) for _ in range(5)]
     files = [file(f"{i}.fcs", layouts[i % 5]) for i in range(30_000)]
-    start = time.perf_counter()
+    start = time.process_time()
     columns = align(files)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert len(columns.positions) == 30_000
     assert columns.problems == []
 
