@@ -1,6 +1,6 @@
 """How does a pass become a Dask graph?  One task a block, a tree of fixed shape, one compute.
 
-Only `passes` uses this. Graphs are built without calling a kernel, and merged in an order that depends on the
+Passes use this, and the import its `run`. Graphs are built without calling a kernel, and merged in an order that depends on the
 block numbers alone.
 """
 
