@@ -1,7 +1,7 @@
 """How does a pass become a Dask graph?  One task a block, a tree of fixed shape, one compute.
 
-Passes use this, and the import its `run`. Graphs are built without calling a kernel, and merged in an order that depends on the
-block numbers alone.
+Passes use this, and the import of a study its `run`. Graphs are built without calling a kernel, and merged in
+an order that depends on the block numbers alone.
 """
 
 from __future__ import annotations
