@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from scaleshift.persistence import load
     from scaleshift.quantify.dfm import DFM
     from scaleshift.quantify.families.bbse import BBSE
+    from scaleshift.quantify.families.mlls import MLLS
     from scaleshift.quantify.features import (
         ClassifierFeatures,
         FourierFeatures,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BBSE",
     "DFM",
+    "MLLS",
     "ChunkError",
     "ClassifierFeatures",
     "DataError",
@@ -66,6 +68,7 @@ _HOMES = {
     "FourierFeatures": "scaleshift.quantify.features",
     "GaussianKernel": "scaleshift.quantify.features",
     "LandmarkFeatures": "scaleshift.quantify.features",
+    "MLLS": "scaleshift.quantify.families.mlls",
     "append_cells": "scaleshift.cells",
     "as_cells": "scaleshift.cells",
     "check": "scaleshift.cells",

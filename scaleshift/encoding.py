@@ -23,6 +23,7 @@ from scaleshift.errors import DataError, SchemaError
 # attributes) and dataclasses (fields). A new one is one line here.
 CLASSES: dict[str, str] = {
     "BBSE": "scaleshift.quantify.families.bbse",
+    "Calibration": "scaleshift.quantify.classifier.calibration",
     "ClassifierEmbedding": "scaleshift.quantify.features.classifier",
     "ClassifierFeatures": "scaleshift.quantify.features.classifier",
     "CrossFit": "scaleshift.quantify.classifier.cross_fit",
@@ -34,9 +35,12 @@ CLASSES: dict[str, str] = {
     "LandmarkEmbedding": "scaleshift.quantify.features.landmarks",
     "LandmarkFeatures": "scaleshift.quantify.features.landmarks",
     "Logistic": "scaleshift.quantify.classifier.logistic",
+    "MLLS": "scaleshift.quantify.families.mlls",
     "MappedClassifierEmbedding": "scaleshift.quantify.features.classifier",
     "OneClass": "scaleshift.quantify.classifier.models",
     "Parts": "scaleshift.quantify.classifier.parts",
+    "PosteriorEmbedding": "scaleshift.quantify.features.posterior",
+    "Prototypes": "scaleshift.quantify.prototypes",
     "SampleStates": "scaleshift.quantify.targets",
     "SourceState": "scaleshift.quantify.source",
 }

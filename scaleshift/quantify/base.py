@@ -27,6 +27,7 @@ from scaleshift.quantify.targets import SampleStates, answer_samples, embed_samp
 
 if TYPE_CHECKING:
     from scaleshift.blocks.plan import Plan
+    from scaleshift.blocks.planner import Planner
 
 
 class Quantifier(BaseEstimator, ABC):
@@ -149,6 +150,7 @@ class Quantifier(BaseEstimator, ABC):
         foreign = foreign_codes(rows, self.labels_)
         n_folds = self.source_.counts.shape[1]
         answers = answer_samples(rows, self.embedding_, n_folds, self.seed_, foreign, matcher)
+        answers = self._improved(rows, matcher, answers)
         known = self._dataset(rows.categories("sample"), answers)
         if foreign.size:
             known = result.with_foreign(known, rows.categories("label")[foreign], answers["n_foreign"])
@@ -216,6 +218,15 @@ class Quantifier(BaseEstimator, ABC):
         from scaleshift import persistence
 
         persistence.save(self, path)
+
+    def _improved(
+        self, rows: Rows, matcher: Matcher, answers: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """What further passes over the targets make of the answers; here there are none."""
+        return answers
+
+    def _plan_more(self, planner: Planner, rows: Rows) -> None:
+        """Tell a planner of these passes."""
 
     def _plan(self, rows: Rows) -> Plan:
         """What `scaleshift.explain` tells of a fit, or of a prediction once fitted."""

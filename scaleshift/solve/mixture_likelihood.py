@@ -1,10 +1,11 @@
 """Which proportions of known densities make some rows most likely?  Newton's method on the simplex.
 
 Maximise sum_j w_j log sum_k a_k r_k(j) over the simplex, where r_k(j) is the density of class k at row j, up
-to a factor of the row. The objective is concave, and its maximum is where the EM algorithm of Saerens, Latinne
-and Decaestecker (2002), "Adjusting the outputs of a classifier to new a priori probabilities", ends. Each step
-maximises the quadratic model of the objective on the whole simplex, so that proportions at the boundary are
-zero exactly; where the objective does not rise by it, a step of EM is taken, by which it cannot fall.
+to a factor of the row. The objective is concave, and its maximum is where the EM algorithm of Saerens,
+Latinne and Decaestecker (2002), "Adjusting the outputs of a classifier to new a priori probabilities", ends.
+Each step maximises the quadratic model of the objective on the whole simplex, so that proportions at the
+boundary are zero exactly; where the objective does not rise by it, a step of EM is taken, by which it cannot
+fall.
 """
 
 from __future__ import annotations
@@ -155,9 +156,7 @@ def mixture_proportions(
     return found
 
 
-def redrawn_proportions(
-    ratios: np.ndarray, weights: np.ndarray, at: np.ndarray, moved: np.ndarray | None = None
-) -> np.ndarray:
+def redrawn_proportions(ratios: np.ndarray, weights: np.ndarray, at: np.ndarray) -> np.ndarray:
     """Proportions of problems that differ little from one that is solved: one step of Newton's method.
 
     Parameters
@@ -166,9 +165,11 @@ def redrawn_proportions(
     weights : numpy.ndarray, shape (n, n_rows)
         Of the rows, in each problem.
     at : numpy.ndarray, shape (n_labels,)
-        The solution of the other problem.
-    moved : numpy.ndarray, shape (n, n_labels), optional
-        By how much the gradients differ for other reasons than the weights: other ratios, say.
+        Proportions near the solutions, at which no row is impossible.
+
+    Returns
+    -------
+    numpy.ndarray, shape (n, n_labels)
 
     Examples
     --------
@@ -177,12 +178,11 @@ def redrawn_proportions(
     [[0.52, 0.48], [0.48, 0.52]]
     """
     weights = weights / weights.sum(axis=1, keepdims=True)
-    relative = ratios / np.maximum(ratios @ at, IMPOSSIBLE)[:, None]
+    relative = ratios / (ratios @ at)[:, None]
     c = len(at)
     squares = (relative[:, :, None] * relative[:, None, :]).reshape(len(ratios), c * c)
     information = (weights @ squares).reshape(len(weights), c, c)
-    gradient = weights @ relative if moved is None else weights @ relative + moved
-    return simplex_least_squares(information, gradient + information @ at)
+    return simplex_least_squares(information, 2 * weights @ relative)
 
 
 def _gradient(ratios: np.ndarray, weights: np.ndarray, proportions: np.ndarray) -> np.ndarray:

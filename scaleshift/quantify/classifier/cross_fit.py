@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,7 +78,9 @@ def _log_posterior(model: Model, x: np.ndarray, n_labels: int) -> np.ndarray:
     return found
 
 
-def cross_fit(estimator: Any, cv: int | str, source: Source, seed: int) -> CrossFit:
+def cross_fit(
+    estimator: Any, cv: int | str, source: Source, seed: int, drawn: Mapping[str, np.ndarray] | None = None
+) -> CrossFit:
     """Fit the classifiers: one pass over the source draws at most about 20 000 rows to learn from.
 
     Parameters
@@ -88,6 +91,8 @@ def cross_fit(estimator: Any, cv: int | str, source: Source, seed: int) -> Cross
         How many parts the source has. "prefit": the estimator is fitted already, on other rows.
     source : Source
     seed : int
+    drawn : mapping of name to array, optional
+        Those rows, where they were drawn already: `allocation` says how many.
     """
     n_labels = len(source.counts)
     check_estimator(estimator)
@@ -96,7 +101,7 @@ def cross_fit(estimator: Any, cv: int | str, source: Source, seed: int) -> Cross
         return CrossFit(n_labels, source.counts / source.counts.sum(), (model,), None)
     if not isinstance(cv, int | np.integer) or cv < 2:
         raise DataError(f"cv={cv!r}: expected a number of parts from 2, or 'prefit'")
-    drawn = source.draw(allocation(source.counts))
+    drawn = source.draw(allocation(source.counts)) if drawn is None else drawn
     x, code = drawn["x"], drawn["code"]
     if not len(x):
         raise DataError("no labelled row of the source is finite")
