@@ -151,7 +151,7 @@ def _evaluated(rows: Rows, embedding: PosteriorEmbedding, samples: np.ndarray, t
     return Terms(
         np.where(found["n_impossible"][at] > 0, -np.inf, found["value"][at] / n),
         found["gradient"][at] / n[:, None],
-        (found["information"][at] / n[:, None, None]).reshape(len(samples), c, c),
+        (found["information"][at] / n[:, None]).reshape(len(samples), c, c),
     )
 
 
