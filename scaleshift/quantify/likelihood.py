@@ -114,8 +114,8 @@ def exact_proportions(
     the next is that of Newton's method, or of EM where Newton's was no better.
     """
     prior = embedding.prior[embedding.prior > 0]
-    best = (1 - NEAR) * start + NEAR * prior
-    active, trial, by_newton = np.arange(len(samples)), best.copy(), np.zeros(len(samples), bool)
+    best, trial = start.copy(), (1 - NEAR) * start + NEAR * prior
+    active, by_newton = np.arange(len(samples)), np.zeros(len(samples), bool)
     terms = Terms(np.full(len(samples), -np.inf), best, np.zeros((*best.shape, best.shape[1])))
     traces: list[np.ndarray] = []
     while active.size and len(traces) < max_iter:

@@ -68,10 +68,10 @@ class MLLS(Quantifier):
 
     Notes
     -----
-    The prior that is divided out of the posteriors is their mean over the source's rows, each by a classifier
-    that has not seen it: a target like the source has the source's proportions, whatever the classifier's
-    bias. After calibration the mean is the class shares. The classifier, which may have learned from a
-    sample drawn by class, is told by the same mean what shares it has learned.
+    The prior that is divided out of the posteriors is their mean over the source's rows that were learned
+    from, each by a classifier that has not seen it. Class densities are then densities, and a target like the
+    source gets that mean. After calibration, which has a bias for each class, it is the class shares, also
+    where rare classes were drawn more often; without it, only as far as the classifier has no bias.
 
     A sample's solution may lie at the boundary: shares are zero exactly then. The result has two more
     variables: `log_likelihood` (sample, iteration), mean log-likelihood of a row, relative to the source's

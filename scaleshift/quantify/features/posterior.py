@@ -70,8 +70,8 @@ def _at_prior(
 ) -> Calibration:
     """The calibration whose posteriors are those where classes have these shares.
 
-    The prior that posteriors imply is their own mean over the rows: where the target is like the source, the
-    proportions of highest likelihood are then the source's, whatever the classifier's bias.
+    The prior that posteriors imply is their own mean over the rows: densities of the classes, posterior over
+    prior, then have a total of one over the source.
     """
     implied = weight @ np.exp(calibration(log_posterior)) / weight.sum()
     known = np.isfinite(calibration.bias)
