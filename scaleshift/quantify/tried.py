@@ -12,6 +12,7 @@ import numpy as np
 import xarray as xr
 from sklearn.base import clone
 
+from scaleshift.blocks import blas
 from scaleshift.errors import DataError
 from scaleshift.quantify.flags import JOINT
 from scaleshift.quantify.trial_cells import TrialCells
@@ -76,7 +77,7 @@ def try_one(method: Any, cells: TrialCells, split: Split) -> Outcome:
     measures = {name: np.full(n, np.nan) for name in MEASURES}
     remarks: list[str] = []
     started = time.process_time()
-    with warnings.catch_warnings(record=True) as warned:
+    with blas.one_thread(), warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         try:
             result = _answer(method, cells, split)

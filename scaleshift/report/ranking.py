@@ -19,10 +19,10 @@ from scaleshift.report.table import printable
 
 COLUMNS = ("error", "error_se", "unknown_error", "coverage", "seconds", "flag")
 WIDE = 100  # characters a line from which standard errors have room
-HEADING_WIDTH = 8
+HEADING_WIDTH = 7
 CAPTION = "sums of the absolute errors of the classes' shares, in per cent; best first"
 SPREAD = "±: standard error over what is left out, or over draws"
-SCORE = "score: what the recommendation goes by; coverage: intervals that hold the truth, per cent"
+SCORE = "score: what the recommendation goes by; covered: intervals that hold the truth, per cent"
 
 
 def league(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.DataFrame:
@@ -102,7 +102,7 @@ def league_text(result: xr.Dataset, *, width: int | None = None) -> Group:
     spread = (Console().width if width is None else width) >= WIDE
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     shown.add_column("method", no_wrap=True)
-    for heading in ("score", *map(str, ranked["setting"].values.tolist()), "coverage", "CPU s"):
+    for heading in ("score", *map(str, ranked["setting"].values.tolist()), "covered", "CPU s"):
         lines = textwrap.wrap(printable(heading), HEADING_WIDTH)
         shown.add_column(Text("\n".join(lines)), justify="right", no_wrap=True)
     for i in range(ranked.sizes["method"]):
