@@ -49,6 +49,14 @@ def _methods(context: click.Context, parameter: click.Parameter, text: str | Non
     help="Targets with resampled shares, of each source.",
 )
 @click.option(
+    "--left-out",
+    "n_left_out",
+    type=click.IntRange(1),
+    default=6,
+    show_default=True,
+    help="Classes and samples left out in turn, at most.",
+)
+@click.option(
     "--cells",
     "cells_per_sample",
     type=click.IntRange(100),

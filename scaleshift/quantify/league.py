@@ -47,6 +47,7 @@ def compare(
     *,
     settings: Sequence[str] | None = None,
     n_draws: int = 5,
+    n_left_out: int = 6,
     cells_per_sample: int = 5_000,
     random_state: Any = None,
     invalid: Invalid = "raise",
@@ -73,6 +74,8 @@ def compare(
         Some of the settings, by the names that the result has.
     n_draws : int, default 5
         Resampled targets of each source.
+    n_left_out : int, default 6
+        Classes and samples that are left out in turn, at most: the largest classes, and samples at random.
     cells_per_sample : int, default 5000
         Cells drawn of each sample; of all samples together at most 200 000.
     random_state : None, int or numpy.random.Generator
@@ -83,7 +86,8 @@ def compare(
     -------
     xarray.Dataset
         Dimensions (method, setting): error, error_se, unknown_error, coverage, seconds, and flag, the reason
-        why there is no number. (method, trial): trial_error, trial_unknown_error, with the coordinates
+        why there is no number; choose by ``table.loc[{"method": "cc"}]``, as the argument `method` of xarray's
+        ``sel`` is another thing. (method, trial): trial_error, trial_unknown_error, with the coordinates
         trial_setting and left_out. (method): score, what the recommendation goes by. Attributes:
         recommendation, reason, seed, numbers of cells and samples.
 
@@ -120,23 +124,23 @@ def compare(
     """
     quantifiers = _named(methods)
     wanted = _settings(settings)
-    for name, number in (("n_draws", n_draws), ("cells_per_sample", cells_per_sample)):
+    bounds = {"n_draws": n_draws, "n_left_out": n_left_out, "cells_per_sample": cells_per_sample}
+    for name, number in bounds.items():
         if not isinstance(number, int | np.integer) or number < 1:
             raise DataError(f"{name}={number!r}: expected a number from 1")
     if X is None:
         raise DataError("there are no cells to compare on: pass X, as an array or a cells dataset")
     seed = noise.seed_of(random_state)
     cells = gather(as_rows(X, y, sample, invalid=invalid), int(cells_per_sample), seed)
-    tried = list(splits(cells, wanted, int(n_draws), seed))
+    tried = list(splits(cells, wanted, int(n_draws), int(n_left_out), seed))
     if not tried:
         raise DataError(
             f"{len(cells.label)} cells of {len(cells.samples)} sample(s) allow none of the settings "
             f"{', '.join(wanted)}: label more cells, 50 in a sample and 40 of a class at least"
         )
     numbers, flags = try_all(quantifiers, cells, tried, seed)
-    return _table(quantifiers, cells, tried, numbers, flags).assign_attrs(
-        seed=seed, n_draws=int(n_draws), cells_per_sample=int(cells_per_sample)
-    )
+    found = _table(quantifiers, cells, tried, numbers, flags)
+    return found.assign_attrs(seed=seed, **{name: int(number) for name, number in bounds.items()})
 
 
 def _named(methods: Any) -> dict[str, Any]:

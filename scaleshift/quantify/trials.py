@@ -29,8 +29,6 @@ SETTINGS = {
 }
 OF_SAMPLES = (SAMPLE_OUT, SAMPLE_OUT_RESAMPLED, SAMPLE_OUT_UNGATED)
 
-MOST_CLASSES = 6  # are left out in turn, the largest
-MOST_SAMPLES = 8  # likewise, drawn at random
 LEAST_CELLS = 50  # labelled, of a sample that is left out
 LEAST_OF_CLASS = 20  # cells to draw a resampled share from
 MOST_DRAWN = 5_000  # cells of a resampled target
@@ -53,13 +51,22 @@ class Split:
     trials: tuple[Trial, ...]
 
 
-def splits(cells: TrialCells, settings: Sequence[str], n_draws: int, seed: int) -> Iterator[Split]:
+def splits(
+    cells: TrialCells, settings: Sequence[str], n_draws: int, n_left_out: int, seed: int
+) -> Iterator[Split]:
     """All splits that the cells allow, in the order of `SETTINGS`.
 
-    A split without targets is none: leaving out needs two samples with 50 labelled cells, or three classes.
+    Leaving out needs three classes, or two samples of which one has 50 labelled cells; of more than
+    `n_left_out` the largest classes, and samples at random.
     """
-    for make in (_halves, _classes_out, _samples_out, _samples_out_ungated):
-        for split in make(cells, n_draws, seed):
+    left_out = _left_out(cells, n_left_out, seed)
+    for found in (
+        _halves(cells, n_draws, seed),
+        _classes_out(cells, n_left_out),
+        _samples_out(cells, left_out, n_draws, seed),
+        _samples_out_ungated(cells, left_out),
+    ):
+        for split in found:
             trials = tuple(trial for trial in split.trials if trial.setting in settings)
             if trials:
                 yield Split(split.source, trials)
@@ -81,19 +88,19 @@ def _halves(cells: TrialCells, n_draws: int, seed: int) -> Iterator[Split]:
         yield Split(source, tuple(Trial(LABEL_SHIFT, f"draw {i}", rows) for i, rows in numbered))
 
 
-def _classes_out(cells: TrialCells, n_draws: int, seed: int) -> Iterator[Split]:
+def _classes_out(cells: TrialCells, n_left_out: int) -> Iterator[Split]:
     source, target = _disjoint(cells)
     n_rows = np.bincount(cells.label[target], minlength=len(cells.labels))
     present = np.flatnonzero(n_rows)
     if present.size < 3:  # with one class left nothing is asked
         return
-    for code in present[np.argsort(-n_rows[present], kind="stable")][:MOST_CLASSES]:
+    for code in present[np.argsort(-n_rows[present], kind="stable")][:n_left_out]:
         trial = Trial(CLASS_OUT, str(cells.labels[code]), target)
         yield Split(source[cells.label[source] != code], (trial,))
 
 
-def _samples_out(cells: TrialCells, n_draws: int, seed: int) -> Iterator[Split]:
-    for code in _left_out(cells, seed):
+def _samples_out(cells: TrialCells, left_out: np.ndarray, n_draws: int, seed: int) -> Iterator[Split]:
+    for code in left_out:
         name = str(cells.samples[code])
         source = np.flatnonzero((cells.sample != code) & (cells.label >= 0))
         target = np.flatnonzero((cells.sample == code) & (cells.label >= 0))
@@ -103,21 +110,21 @@ def _samples_out(cells: TrialCells, n_draws: int, seed: int) -> Iterator[Split]:
         yield Split(source, (Trial(SAMPLE_OUT, name, target), *resampled))
 
 
-def _samples_out_ungated(cells: TrialCells, n_draws: int, seed: int) -> Iterator[Split]:
-    for code in _left_out(cells, seed):
+def _samples_out_ungated(cells: TrialCells, left_out: np.ndarray) -> Iterator[Split]:
+    for code in left_out:
         mine = cells.sample == code
         if (cells.label[mine] < 0).any():
             trial = Trial(SAMPLE_OUT_UNGATED, str(cells.samples[code]), np.flatnonzero(mine))
             yield Split(np.flatnonzero(~mine), (trial,))
 
 
-def _left_out(cells: TrialCells, seed: int) -> np.ndarray:
+def _left_out(cells: TrialCells, n_left_out: int, seed: int) -> np.ndarray:
     """Codes of the samples that are left out in turn; none where no other is left to learn from."""
     n_labelled = np.bincount(cells.sample[cells.label >= 0], minlength=len(cells.samples))
     enough = np.flatnonzero(n_labelled >= LEAST_CELLS)
     if np.count_nonzero(n_labelled) < 2:
         return enough[:0]
-    return np.sort(noise.generator(seed, "left-out samples").permutation(enough)[:MOST_SAMPLES])
+    return np.sort(noise.generator(seed, "left-out samples").permutation(enough)[:n_left_out])
 
 
 def _disjoint(cells: TrialCells) -> tuple[np.ndarray, np.ndarray]:
