@@ -10,8 +10,10 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-# Imported when first used, as scaleshift's own names are.
-_HOMES = {"compare": "scaleshift.quantify.league"}
+# Imported when first used. A module called like what it offers would take its place: name it otherwise.
+_HOMES = {
+    "compare": "scaleshift.quantify.league",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -21,4 +23,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*globals(), *__all__})

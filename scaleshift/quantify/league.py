@@ -86,10 +86,10 @@ def compare(
     -------
     xarray.Dataset
         Dimensions (method, setting): error, error_se, unknown_error, coverage, seconds, and flag, the reason
-        why there is no number; choose by ``table.loc[{"method": "cc"}]``, as the argument `method` of xarray's
-        ``sel`` is another thing. (method, trial): trial_error, trial_unknown_error, with the coordinates
+        why there is no number. (method, trial): trial_error, trial_unknown_error, with the coordinates
         trial_setting and left_out. (method): score, what the recommendation goes by. Attributes:
-        recommendation, reason, seed, numbers of cells and samples.
+        recommendation, reason, seed, numbers of cells and samples. Choose a method by
+        ``table.loc[{"method": "cc"}]``: the argument `method` of xarray's ``sel`` is another thing.
 
     Raises
     ------

@@ -20,7 +20,7 @@ class Method:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     size: Callable[[int], dict[str, Any]] | None = None  # how many features it has, as parameters
     has_bandwidth: bool = False
-    needs: str = ""  # another public name, without which there is no such method
+    needs: tuple[str, ...] = ()  # other public names, without which there is no such method
 
 
 def _map(name: str) -> Callable[[int], dict[str, Any]]:
@@ -48,7 +48,7 @@ METHODS: dict[str, Method] = {
     "soft-landmarks": _matching("landmarks", soft=True),
     "hard-fourier": _matching("fourier", soft=False),
     "soft-fourier": _matching("fourier", soft=True),
-    "soft-energy": Method("DFM", {"features": "energy", "soft": True}, needs="EnergyKernel"),
+    "soft-energy": Method("DFM", {"features": "sliced-energy", "soft": True}, needs=("SlicedEnergy",)),
 }
 #: What `compare` tries where nothing is said: one of each kind that is the best of all somewhere.
 LEAGUE = ("open-set", "cc", "bbse", "mlls", "hard-landmarks", "soft-landmarks", "soft-fourier")
@@ -59,7 +59,7 @@ def available() -> list[str]:
     import scaleshift
 
     found = set(scaleshift.__all__)
-    return [name for name, method in METHODS.items() if {method.estimator, method.needs or "DFM"} <= found]
+    return [name for name, method in METHODS.items() if {method.estimator, *method.needs} <= found]
 
 
 def league() -> list[str]:
