@@ -14,11 +14,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 AUTO = "auto"
-QUICK = {
-    "n_draws": 2,
-    "n_left_out": 4,
-    "cells_per_sample": 2_000,
-}  # of `compare`, which runs before every such answer
+#: of `compare`, which runs before every such answer
+QUICK = {"n_draws": 2, "n_left_out": 4, "cells_per_sample": 2_000}
 OPTIONS = {  # parameter -> option
     "bandwidth": "--bandwidth",
     "n_features": "--features",

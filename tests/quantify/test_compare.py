@@ -154,6 +154,22 @@ def test_the_table_is_the_same_for_any_chunks():
         assert found.reason == expected.reason
 
 
+def test_the_cells_are_read_once():
+    x, y, sample = study(ungated=0.2)
+
+    class Counted:
+        shape, dtype, ndim, reads = x.shape, x.dtype, 2, 0
+
+        def __getitem__(self, index):
+            self.reads += 1
+            return x[index]
+
+    counted = Counted()
+    lazy = da.from_array(counted, chunks=(160, 2), meta=x[:0])
+    ss.quantify.compare({"even": Fixed(EVEN)}, lazy, y, sample, random_state=0, cells_per_sample=50)
+    assert counted.reads == 10  # blocks
+
+
 def test_the_recommendation_changes_with_the_data():
     both = {"hard": HARD, "soft": SOFT}
     far = ss.quantify.compare(both, *study(ungated=0.3), random_state=0)
