@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import log_softmax
@@ -13,9 +13,12 @@ from scipy.special import log_softmax
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
+from scaleshift.quantify.classifier.logistic import Logistic, mean_logistic
 from scaleshift.quantify.classifier.models import LOG_TINY, Model, check_estimator, fitted, fitted_already
 from scaleshift.quantify.classifier.parts import Parts, divided
-from scaleshift.quantify.features.base import Source
+
+if TYPE_CHECKING:
+    from scaleshift.quantify.features.base import Source
 
 MAX_ROWS = 20_000  # of the source are learned from
 LEAST = 200  # of a class, where it has them
@@ -41,6 +44,9 @@ class CrossFit:
 
     def log_posterior(self, x: np.ndarray) -> np.ndarray:
         """Of rows that were not learned from: (n, n_markers) -> (n, n_labels)."""
+        logistic = [model for model in self.models if isinstance(model, Logistic)]
+        if len(logistic) == len(self.models) and len({model.classes.tobytes() for model in logistic}) == 1:
+            return _log_posterior(mean_logistic(logistic), x, self.n_labels)  # one, not as many as parts
         total = np.zeros((len(x), self.n_labels))
         for model in self.models:
             total += _log_posterior(model, x, self.n_labels)
