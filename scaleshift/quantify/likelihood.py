@@ -22,6 +22,7 @@ from scaleshift.solve.mixture_likelihood import (
     mixture_proportions,
     newton_points,
     redrawn_proportions,
+    trial_points,
 )
 
 
@@ -128,6 +129,7 @@ def exact_proportions(
         points, rise = newton_points(best[active], mine)
         small = rise <= tol
         best[active[small]] = points[small]  # the error is the square of what was left
+        points = trial_points(best[active], mine, points)
         retry = ~rose & by_newton[active]
         points[retry] = em_points(best[active[retry]], mine.gradient[retry])
         by_newton[active] = ~retry

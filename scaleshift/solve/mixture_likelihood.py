@@ -19,6 +19,7 @@ from scaleshift.solve.simplex import simplex_least_squares
 IMPOSSIBLE = 1e-100  # a density of a row below it counts as none
 AT_A_TIME = 2**22  # entries of the arrays that are worked on at a time
 EM_STEPS = 5  # first: far from the solution they go farther than Newton's
+OWNED = 0.5  # mean share of a class in its rows, from which on they count as its own
 NEAR = 1e-6  # share of the start that is mixed into another one: no row is impossible then
 
 
@@ -93,6 +94,19 @@ def newton_points(proportions: np.ndarray, terms: Terms) -> tuple[np.ndarray, np
     return points, rise
 
 
+def trial_points(proportions: np.ndarray, terms: Terms, points: np.ndarray) -> np.ndarray:
+    """Newton's points, but where these all but drop a class that owns rows: (n, n_labels).
+
+    The quadratic model does not know that a row becomes impossible without its class. Of a class to which
+    its rows mostly belong, EM knows the share at once.
+    """
+    by_em = proportions * terms.gradient
+    # Mean share of the class in its rows, each weighted by this share.
+    owned = np.einsum("nkk->nk", terms.information) * proportions > OWNED * terms.gradient
+    points = np.where(owned & (points < by_em / 2), by_em, points)
+    return points / points.sum(axis=1, keepdims=True)
+
+
 def em_points(proportions: np.ndarray, gradient: np.ndarray) -> np.ndarray:
     """A step of EM: (n, n_labels). The objective does not fall by it."""
     points = proportions * gradient
@@ -147,6 +161,7 @@ def mixture_proportions(
         active, points, terms = active[open_], points[open_], terms.take(open_)
         if not active.size:
             break
+        points = trial_points(found[active], terms, points)
         new = log_likelihood_terms(ratios, weights[active], points)
         fell = np.flatnonzero(new.value <= terms.value)
         if fell.size:

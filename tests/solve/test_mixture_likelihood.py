@@ -8,6 +8,7 @@ from scaleshift.solve.mixture_likelihood import (
     mixture_proportions,
     newton_points,
     redrawn_proportions,
+    trial_points,
 )
 
 
@@ -72,6 +73,16 @@ def test_rows_far_rarer_in_the_source_are_no_trouble():
     ratios = np.array([[0.0, 1e6], [1.000001, 0.0]])
     found = mixture_proportions(ratios, np.array([[999, 1]]), np.array([1 - 1e-6, 1e-6]))
     np.testing.assert_allclose(found[0], [0.001, 0.999], atol=1e-12)
+
+
+def test_a_class_that_owns_rows_is_not_dropped():
+    """A hundredth of the rows are impossible without their class: Newton's step would drop it."""
+    ratios, weights = np.array([[1.1, 0.0], [0.0, 10.0]]), np.array([[0.99, 0.01]])
+    at = np.array([[0.9, 0.1]])
+    terms = log_likelihood_terms(ratios, weights, at)
+    points, _ = newton_points(at, terms)
+    assert points[0, 1] == 0
+    np.testing.assert_allclose(trial_points(at, terms, points), [[0.99, 0.01]], atol=1e-3)
 
 
 def test_derivatives_are_those_of_the_value():
