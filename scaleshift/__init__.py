@@ -22,18 +22,28 @@ if TYPE_CHECKING:
     from scaleshift.errors import ChunkError, DataError, NotIdentifiableError, ScaleshiftError, SchemaError
     from scaleshift.persistence import load
     from scaleshift.quantify.dfm import DFM
-    from scaleshift.quantify.features import FourierFeatures, GaussianKernel, LandmarkFeatures
+    from scaleshift.quantify.features import (
+        EnergyKernel,
+        ExactKernel,
+        FourierFeatures,
+        GaussianKernel,
+        LandmarkFeatures,
+        SlicedEnergy,
+    )
 
 __all__ = [
     "DFM",
     "ChunkError",
     "DataError",
+    "EnergyKernel",
+    "ExactKernel",
     "FourierFeatures",
     "GaussianKernel",
     "LandmarkFeatures",
     "NotIdentifiableError",
     "ScaleshiftError",
     "SchemaError",
+    "SlicedEnergy",
     "append_cells",
     "as_cells",
     "cells",
@@ -53,9 +63,12 @@ __all__ = [
 _MODULES = {"cells", "datasets", "quantify", "report"}
 _HOMES = {
     "DFM": "scaleshift.quantify.dfm",
+    "EnergyKernel": "scaleshift.quantify.features",
+    "ExactKernel": "scaleshift.quantify.features",
     "FourierFeatures": "scaleshift.quantify.features",
     "GaussianKernel": "scaleshift.quantify.features",
     "LandmarkFeatures": "scaleshift.quantify.features",
+    "SlicedEnergy": "scaleshift.quantify.features",
     "append_cells": "scaleshift.cells",
     "as_cells": "scaleshift.cells",
     "check": "scaleshift.cells",

@@ -23,10 +23,11 @@ from scaleshift.errors import DataError, SchemaError
 # attributes) and dataclasses (fields). A new one is one line here.
 CLASSES: dict[str, str] = {
     "DFM": "scaleshift.quantify.dfm",
+    "ExactEmbedding": "scaleshift.quantify.features.exact",
+    "ExactKernel": "scaleshift.quantify.features.exact",
     "FourierEmbedding": "scaleshift.quantify.features.fourier",
     "FourierFeatures": "scaleshift.quantify.features.fourier",
-    "GaussianEmbedding": "scaleshift.quantify.features.gaussian",
-    "GaussianKernel": "scaleshift.quantify.features.gaussian",
+    "GaussianKernel": "scaleshift.quantify.features.exact",
     "LandmarkEmbedding": "scaleshift.quantify.features.landmarks",
     "LandmarkFeatures": "scaleshift.quantify.features.landmarks",
     "SampleStates": "scaleshift.quantify.targets",

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.kernels import reference
 from scaleshift.kernels.reference import Array, library
 
 _REFERENCE = "scaleshift.kernels.reference"
@@ -17,7 +18,7 @@ _REFERENCE = "scaleshift.kernels.reference"
 # A new implementation is one entry here; libraries without one get the reference.
 KERNELS: dict[str, dict[str, str]] = {
     "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier"},
-    "gaussian_sums": {},
+    "exact_sums": {},
     "landmark_sums": {"numpy": "scaleshift.kernels.cpu.landmarks"},
 }
 
@@ -43,7 +44,7 @@ def implementation(kernel: str, x: Array) -> Callable[..., np.ndarray]:
 
     Examples
     --------
-    >>> implementation("gaussian_sums", np.zeros((2, 1))).__module__
+    >>> implementation("exact_sums", np.zeros((2, 1))).__module__
     'scaleshift.kernels.reference'
     """
     name = library(x)
@@ -69,26 +70,29 @@ def fourier_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     return implementation("fourier_sums", x)(x, *arguments, **named)
 
 
-def gaussian_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
-    """Sum the mean Gaussian kernel between rows and classes of points: see `reference.gaussian_sums`.
+def exact_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
+    """Sum the mean kernel between rows and classes of points: see `reference.exact_sums`.
 
     Examples
     --------
     >>> x, group = np.zeros((3, 1)), np.zeros(3, dtype=int)
-    >>> gaussian_sums(x, group, 1, points=x[:1], point_groups=group[:1], n_point_groups=1, bandwidth=2.0)
+    >>> exact_sums(x, group, 1, points=x[:1], point_groups=group[:1], n_point_groups=1, bandwidth=2.0)
     array([[3.]])
     """
-    return implementation("gaussian_sums", x)(x, *arguments, **named)
+    return implementation("exact_sums", x)(x, *arguments, **named)
 
 
-def landmark_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
-    """Sum the Gaussian kernel with landmarks, and a residual, by group: see `reference.landmark_sums`.
+def landmark_sums(x: Array, *arguments: Any, kernel: str = "gaussian", **named: Any) -> np.ndarray:
+    """Sum the kernel with landmarks, and a residual, by group: see `reference.landmark_sums`.
 
-    On the CPU in float32, about the mean of the landmarks.
+    The Gaussian one on the CPU in float32, about the mean of the landmarks; others by the reference.
 
     Examples
     --------
     >>> landmark_sums(np.zeros((3, 1)), np.array([0, 0, 0]), 1, np.zeros((2, 1)), bandwidth=2.0).round(4)
     array([[3.   , 3.   , 0.406]])
     """
-    return implementation("landmark_sums", x)(x, *arguments, **named)
+    fastest = implementation("landmark_sums", x)
+    if kernel != "gaussian":
+        return reference.landmark_sums(x, *arguments, kernel=kernel, **named)
+    return fastest(x, *arguments, **named)

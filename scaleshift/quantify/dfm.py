@@ -294,6 +294,7 @@ class DFM(BaseEstimator):
         check_is_fitted(self, "source_")
         present = self.class_counts_ > 0
         worth = self.lambda_min_plain_ if self.soft else self.delta_min_plain_
+        worth /= self.embedding_.largest_norm**2
         return bounds.error_bound(worth, self.labels_[present], self.class_counts_[present], delta, answer)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from scaleshift.errors import DataError
 from scaleshift.quantify.features.base import Embedding, ExplicitEmbedding, FeatureMap, Learned, Source
+from scaleshift.quantify.features.exact import ExactKernel, GaussianKernel
 from scaleshift.quantify.features.fourier import FourierFeatures
-from scaleshift.quantify.features.gaussian import GaussianKernel
 from scaleshift.quantify.features.landmarks import LandmarkFeatures
 
 MAPS: dict[str, type[FeatureMap]] = {
@@ -18,6 +18,7 @@ MAPS: dict[str, type[FeatureMap]] = {
 
 __all__ = [
     "Embedding",
+    "ExactKernel",
     "ExplicitEmbedding",
     "FeatureMap",
     "FourierFeatures",
