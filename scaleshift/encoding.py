@@ -23,6 +23,8 @@ from scaleshift.errors import DataError, SchemaError
 # attributes) and dataclasses (fields). A new one is one line here.
 CLASSES: dict[str, str] = {
     "DFM": "scaleshift.quantify.dfm",
+    "EnergyEmbedding": "scaleshift.quantify.features.energy",
+    "EnergyKernel": "scaleshift.quantify.features.energy",
     "ExactEmbedding": "scaleshift.quantify.features.exact",
     "ExactKernel": "scaleshift.quantify.features.exact",
     "FourierEmbedding": "scaleshift.quantify.features.fourier",
@@ -31,6 +33,8 @@ CLASSES: dict[str, str] = {
     "LandmarkEmbedding": "scaleshift.quantify.features.landmarks",
     "LandmarkFeatures": "scaleshift.quantify.features.landmarks",
     "SampleStates": "scaleshift.quantify.targets",
+    "SlicedEmbedding": "scaleshift.quantify.features.sliced",
+    "SlicedEnergy": "scaleshift.quantify.features.sliced",
     "SourceState": "scaleshift.quantify.source",
 }
 FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")

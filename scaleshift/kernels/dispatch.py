@@ -13,13 +13,16 @@ from scaleshift.kernels import reference
 from scaleshift.kernels.reference import Array, library
 
 _REFERENCE = "scaleshift.kernels.reference"
+_ENERGY = "scaleshift.kernels.energy"
 
 # kernel -> library of the block -> the module whose function of that name serves it.
 # A new implementation is one entry here; libraries without one get the reference.
 KERNELS: dict[str, dict[str, str]] = {
+    "energy_sums": {"numpy": _ENERGY, "cupy": _ENERGY},
     "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier"},
     "exact_sums": {},
     "landmark_sums": {"numpy": "scaleshift.kernels.cpu.landmarks"},
+    "sliced_sums": {"numpy": "scaleshift.kernels.cpu.sliced", "cupy": _ENERGY},
 }
 
 
@@ -96,3 +99,29 @@ def landmark_sums(x: Array, *arguments: Any, kernel: str = "gaussian", **named: 
     if kernel != "gaussian":
         return reference.landmark_sums(x, *arguments, kernel=kernel, **named)
     return fastest(x, *arguments, **named)
+
+
+def energy_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
+    """Sum the mean energy kernel between rows and classes of points: see `energy.energy_sums`.
+
+    Examples
+    --------
+    >>> x, group = np.ones((2, 1)), np.zeros(2, dtype=int)
+    >>> energy_sums(x, group, 1, points=x, point_groups=group, n_point_groups=1, origin=np.zeros(1))
+    array([[4., 4.]])
+    """
+    return implementation("energy_sums", x)(x, *arguments, **named)
+
+
+def sliced_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
+    """Sum masses of projected rows on grids, by group: see `energy.sliced_sums`.
+
+    On the CPU positions are found in float32.
+
+    Examples
+    --------
+    >>> ends = np.array([[-2.0, 0.0, 1.0, 3.0]])
+    >>> sliced_sums(np.zeros((3, 1)), np.array([0, 0, 0]), 1, np.ones((1, 1)), np.array([-0.5]), ends, 1)
+    array([[0. , 1.5, 1.5, 0. ]])
+    """
+    return implementation("sliced_sums", x)(x, *arguments, **named)

@@ -6,24 +6,30 @@ from typing import Any
 
 from scaleshift.errors import DataError
 from scaleshift.quantify.features.base import Embedding, ExplicitEmbedding, FeatureMap, Learned, Source
+from scaleshift.quantify.features.energy import EnergyKernel
 from scaleshift.quantify.features.exact import ExactKernel, GaussianKernel
 from scaleshift.quantify.features.fourier import FourierFeatures
 from scaleshift.quantify.features.landmarks import LandmarkFeatures
+from scaleshift.quantify.features.sliced import SlicedEnergy
 
 MAPS: dict[str, type[FeatureMap]] = {
     "fourier": FourierFeatures,
     "landmarks": LandmarkFeatures,
     "gaussian": GaussianKernel,
+    "energy": EnergyKernel,
+    "sliced-energy": SlicedEnergy,
 }
 
 __all__ = [
     "Embedding",
+    "EnergyKernel",
     "ExactKernel",
     "ExplicitEmbedding",
     "FeatureMap",
     "FourierFeatures",
     "GaussianKernel",
     "LandmarkFeatures",
+    "SlicedEnergy",
     "Source",
     "feature_map",
 ]

@@ -88,9 +88,27 @@ def check_few(source: Source, way_out: str) -> None:
         )
 
 
+class PairwiseEmbedding(Embedding):
+    """A row's features are its mean kernel values with each class of the source; maybe others after these."""
+
+    points: np.ndarray  # (n, n_markers)
+    point_groups: np.ndarray  # (n,)
+    n_labels: int
+
+    def gram(self, means: np.ndarray) -> np.ndarray:
+        """G_ij is the mean over class i of the mean kernel value with class j."""
+        gram = self.products(means, means)
+        return (gram + gram.T) / 2
+
+    def products(self, means: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """Already what the target's embedding holds."""
+        present = np.bincount(self.point_groups, minlength=self.n_labels) > 0
+        return targets[..., : self.n_labels][..., present]
+
+
 @dataclass(frozen=True)
-class ExactEmbedding(Embedding):
-    """A row's feature vector is its mean kernel value with each class of the source."""
+class ExactEmbedding(PairwiseEmbedding):
+    """Mean values of a shift-invariant kernel with each class of the source."""
 
     points: np.ndarray  # (n, n_markers)
     point_groups: np.ndarray  # (n,)
@@ -114,13 +132,3 @@ class ExactEmbedding(Embedding):
             "bandwidth": self.bandwidth,
             "kernel": self.kernel,
         }
-
-    def gram(self, means: np.ndarray) -> np.ndarray:
-        """G_ij is the mean over class i of the mean kernel value with class j."""
-        gram = self.products(means, means)
-        return (gram + gram.T) / 2
-
-    def products(self, means: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Already what the target's embedding holds."""
-        present = np.bincount(self.point_groups, minlength=self.n_labels) > 0
-        return targets[..., : self.n_labels][..., present]
