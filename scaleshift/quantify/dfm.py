@@ -41,14 +41,16 @@ class DFM(BaseEstimator):
 
     Parameters
     ----------
-    features : "fourier", "landmarks", "gaussian", a feature map or an embedding, default "fourier"
-        "gaussian" is the exact kernel, for at most 50 000 labelled rows and without intervals or test.
-        The `embedding_` of another model is taken as it is, so that `merge` can add the two.
+    features : str, feature map, embedding or transformer, default "fourier"
+        "fourier", "landmarks", "gaussian", "energy", "sliced-energy", or a map object with its own settings.
+        "gaussian" and "energy" are exact kernels, for at most 50 000 labelled rows and without intervals or
+        test. The `embedding_` of another model is taken as it is, so that `merge` can add the two. Any object
+        with ``fit(X, y)`` and ``transform(X)`` is a map: a copy of it is fitted on up to 20 000 labelled rows.
     soft : bool, default True
         Whether some cells of a sample may belong to no class of the source.
     bandwidth : "auto" or float, default "auto"
-        Of the kernel, in the units of X. Used unless the map object has a number of its own. "auto"
-        maximises `criterion` on a subsample of the source.
+        Of the kernel, in the units of X. Used unless the map object has a number of its own; an error for maps
+        that have none (energy, transformers). "auto" maximises `criterion` on a subsample of the source.
     criterion : {"delta_min", "lambda_min"}, default "delta_min"
     n_bootstrap : int, default 200
         Replicates behind the intervals. 0: no folds, no intervals and no test.
@@ -94,8 +96,8 @@ class DFM(BaseEstimator):
     Notes
     -----
     Distances treat all markers alike: bring them to comparable scales first. One pass over the source, one
-    more for ``bandwidth="auto"`` or landmarks, one for the exact kernel; one over the targets, whatever their
-    number.
+    more for ``bandwidth="auto"``, landmarks, "sliced-energy" or a transformer, one for the exact kernels; one
+    over the targets, whatever their number.
 
     Intervals are estimate -+ t sd over random halves of 40 folds of the rows, for the proportions that the
     sample's cells were drawn with. Intervals from cells know nothing of how donors and batches differ.

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import StandardScaler
 from synthetic import make
 
 import scaleshift as ss
@@ -116,7 +117,7 @@ def test_weights_are_target_share_over_source_share():
 # Invariance --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("features", ["fourier", "landmarks", "gaussian"])
+@pytest.mark.parametrize("features", ["fourier", "landmarks", "gaussian", "energy", "sliced-energy"])
 @pytest.mark.parametrize("chunks", [137, 1_000])
 def test_chunking_moves_no_proportion(features, chunks):
     whole = proportions(features=features)
@@ -255,7 +256,7 @@ def test_nan_rows_of_the_source_are_dropped_and_counted():
 
 def test_a_one_cell_class_works():
     x, y = np.vstack([X, [[20.0, 20, 20]]]), np.append(Y, "d")
-    for features in ("fourier", "landmarks", "gaussian"):
+    for features in ("fourier", "landmarks", "gaussian", "energy", "sliced-energy"):
         result = ss.DFM(features, random_state=0).fit(x, y).predict(T)
         assert result["flag"].values.tolist() == ["few source cells: d (1)"]
         found = result["proportion"].values[0]
@@ -331,6 +332,11 @@ class Reads:
         ({"features": "landmarks", "bandwidth": 2.0}, 2),
         ({"features": "gaussian"}, 3),
         ({"features": "gaussian", "bandwidth": 2.0}, 2),
+        ({"features": ss.LandmarkFeatures(kernel="matern32")}, 2),
+        ({"features": ss.ExactKernel("laplace")}, 3),
+        ({"features": "energy"}, 2),
+        ({"features": ss.SlicedEnergy(n_directions=8)}, 2),
+        ({"features": StandardScaler()}, 2),
     ],
 )
 def test_passes_over_the_data_are_as_few_as_promised(settings, passes):
@@ -433,7 +439,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
         new.predict(T)
 
 
-@pytest.mark.parametrize("features", ["fourier", "landmarks", "gaussian"])
+@pytest.mark.parametrize("features", ["fourier", "landmarks", "gaussian", "energy", "sliced-energy"])
 def test_values_that_overflow_are_refused(features):
     with pytest.raises(ss.DataError, match="scale near 1"):
         ss.DFM(features).fit(X.astype(float) * 1e160, Y)

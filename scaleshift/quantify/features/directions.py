@@ -22,7 +22,8 @@ def directions(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
     for _ in range(-(-n // d)):
         q, r = np.linalg.qr(rng.standard_normal((d, d)))
         blocks.append((q * np.where(np.diag(r) < 0, -1.0, 1.0)).T)  # without the signs it is not uniform
-    return np.concatenate(blocks)[:n]
+    # In the memory order that it has after saving and loading: another one gives other bits.
+    return np.ascontiguousarray(np.concatenate(blocks)[:n])
 
 
 def spread_directions(n: int, d: int, rng: np.random.Generator) -> np.ndarray:

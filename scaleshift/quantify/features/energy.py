@@ -13,6 +13,8 @@ from scaleshift.kernels import dispatch
 from scaleshift.quantify.features.base import FeatureMap, Source
 from scaleshift.quantify.features.exact import PairwiseEmbedding, check_few
 
+LARGEST = 1e100  # of a coordinate: squares are finite
+
 
 class EnergyKernel(FeatureMap):
     """Exact energy kernel ||x - o|| + ||y - o|| - ||x - y||, without a bandwidth; keeps the labelled source rows.
@@ -50,6 +52,8 @@ class EnergyKernel(FeatureMap):
         origin = checked_origin(self.origin, source.rows.n_markers)
         check_few(source, "use features='sliced-energy'")
         kept = source.draw(source.counts)
+        if len(kept["x"]) and not float(np.abs(kept["x"]).max()) < LARGEST:
+            raise DataError("distances overflow: bring the markers to a scale near 1")
         return EnergyEmbedding(kept["x"], kept["code"], len(source.counts), origin)
 
 

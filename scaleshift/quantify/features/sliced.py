@@ -43,10 +43,10 @@ class SlicedEnergy(FeatureMap):
     Notes
     -----
     One pass over the source draws 2 000 labelled rows for the range of the grids: theirs and a quarter of it on
-    each side in equal bins, then one bin as wide as all of these on each side, or to the origin. What lies
-    beyond counts as if at the grid's end. Shares depend on inner products with the source's classes alone, so
-    that it does not matter to them how far beyond the source cells of a target lie; distance and misfit are
-    too small where cells lie beyond the outer bins.
+    each side in equal bins, then on each side one bin as wide as all of these, or to the origin. What lies
+    beyond counts as if at the grid's end. Proportions depend on inner products with the source's classes alone:
+    it does not matter to them how far beyond the source a target's cells lie. Distance and misfit are too
+    small where cells lie beyond the outer bins.
 
     A sample's state has n_directions (n_bins + 3) numbers, 17 times those of Fourier features, in each fold:
     many classes or samples at once may need ``n_bootstrap=0``, fewer directions or fewer bins.
@@ -80,14 +80,15 @@ class SlicedEnergy(FeatureMap):
         if not len(x):
             raise DataError("no labelled row of the source is finite")
         centre = x.mean(axis=0)
-        ends = _ends((x - centre) @ w.T, (origin - centre) @ w.T)
+        ends = _ends((x - centre) @ w.T, (origin - centre) @ w.T, int(self.n_bins))
         return SlicedEmbedding(w, centre, ends, int(self.n_bins), origin)
 
 
-def _ends(projected: np.ndarray, origin: np.ndarray) -> np.ndarray:
+def _ends(projected: np.ndarray, origin: np.ndarray, n_bins: int) -> np.ndarray:
     """Ends of the outer and of the inner bins along each direction, (n_directions, 4).
 
-    projected : (n, n_directions) rows; origin : (n_directions,).
+    projected : (n, n_directions) rows; origin : (n_directions,). The origin becomes a node: within a bin it
+    would leave an error as wide as the bin.
     """
     low, high = projected.min(axis=0), projected.max(axis=0)
     widest = float((high - low).max())
@@ -96,9 +97,14 @@ def _ends(projected: np.ndarray, origin: np.ndarray) -> np.ndarray:
             f"the source's labelled rows span {widest:g} along a direction: bring the markers to a scale near 1"
         )
     room = np.maximum(ROOM * (high - low), 1e-3 * widest)
-    low, high = low - room, high + room
+    low, size = low - room, high - low + 2 * room
+    place = (origin - low) / size * n_bins  # in bins
+    near = (place > -1) & (place < n_bins + 1)
+    low = np.where(near, origin - np.clip(np.rint(place), 0, n_bins) * (size / n_bins), low)
+    high = low + size
+    below, above = ~near & (origin < low), ~near & (origin > high)
     return np.stack(
-        [np.minimum(2 * low - high, origin), low, high, np.maximum(2 * high - low, origin)], axis=1
+        [np.where(below, origin, low - size), low, high, np.where(above, origin, high + size)], axis=1
     )
 
 
