@@ -85,7 +85,9 @@ def exact_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     return implementation("exact_sums", x)(x, *arguments, **named)
 
 
-def landmark_sums(x: Array, *arguments: Any, kernel: str = "gaussian", **named: Any) -> np.ndarray:
+def landmark_sums(
+    x: Array, groups: Array, n_groups: int, landmarks: Array, bandwidth: float, kernel: str = "gaussian"
+) -> np.ndarray:
     """Sum the kernel with landmarks, and a residual, by group: see `reference.landmark_sums`.
 
     The Gaussian one on the CPU in float32, about the mean of the landmarks; others by the reference.
@@ -97,8 +99,8 @@ def landmark_sums(x: Array, *arguments: Any, kernel: str = "gaussian", **named: 
     """
     fastest = implementation("landmark_sums", x)
     if kernel != "gaussian":
-        return reference.landmark_sums(x, *arguments, kernel=kernel, **named)
-    return fastest(x, *arguments, **named)
+        return reference.landmark_sums(x, groups, n_groups, landmarks, bandwidth, kernel)
+    return fastest(x, groups, n_groups, landmarks, bandwidth)
 
 
 def energy_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:

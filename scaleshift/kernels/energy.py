@@ -50,8 +50,8 @@ def energy_sums(
     Returns
     -------
     (n_groups, n_point_groups + 1) numpy.ndarray of float64
-        Entry (g, j): sum over rows x of group g of the mean over points z of class j of k(x, z); last, the sum
-        over these rows of k(x, x) = 2 |x - o|. Groups without rows and classes without points give 0.
+        Entry (g, j): sum over rows x of group g of the mean over points z of class j of k(x, z). Last, the
+        sum over these rows of k(x, x) = 2 |x - o|. Groups without rows and classes without points give 0.
 
     Raises
     ------

@@ -1,8 +1,9 @@
 """Which kernels are there?  Of each one: its name, its formula, its profile, and the law of its frequencies.
 
-A kernel of bandwidth s is k(x, y) = profile(statistic(x / u, y / u)) with the unit u = s, or sqrt(2) s for the
-Gaussian one. Statistics and profiles are plain array code for numpy and CuPy alike. A shift-invariant kernel is
-the characteristic function of its frequencies' law: k(x, y) = E cos(w.(x - y)), w in radians a unit.
+A kernel of bandwidth s is k(x, y) = profile(statistic(x / u, y / u)) with the unit u = s, or sqrt(2) s for
+the Gaussian one. Statistics and profiles are plain array code for numpy and CuPy alike. A shift-invariant
+kernel is the characteristic function of its frequencies' law: k(x, y) = E cos(w.(x - y)), w in radians a
+unit.
 """
 
 from __future__ import annotations

@@ -130,9 +130,7 @@ def _ladder(family: Kernel, distances: np.ndarray, widths: list[float]) -> Itera
         yield values
 
 
-def _product_grams(
-    family: Kernel, x: np.ndarray, widths: list[float], mean: np.ndarray
-) -> list[np.ndarray]:
+def _product_grams(family: Kernel, x: np.ndarray, widths: list[float], mean: np.ndarray) -> list[np.ndarray]:
     """Gram matrices of class means (n_labels, n_labels) at each bandwidth, of a product over columns.
 
     Each squared difference serves all bandwidths; tiles of 8 rows with all rows from there on fit the cache.

@@ -45,12 +45,12 @@ class DFM(BaseEstimator):
         "fourier", "landmarks", "gaussian", "energy", "sliced-energy", or a map object with its own settings.
         "gaussian" and "energy" are exact kernels, for at most 50 000 labelled rows and without intervals or
         test. The `embedding_` of another model is taken as it is, so that `merge` can add the two. Any object
-        with ``fit(X, y)`` and ``transform(X)`` is a map: a copy of it is fitted on up to 20 000 labelled rows.
+        with ``fit(X, y)`` and ``transform(X)`` is a map: a copy is fitted on up to 20 000 labelled rows.
     soft : bool, default True
         Whether some cells of a sample may belong to no class of the source.
     bandwidth : "auto" or float, default "auto"
-        Of the kernel, in the units of X. Used unless the map object has a number of its own; an error for maps
-        that have none (energy, transformers). "auto" maximises `criterion` on a subsample of the source.
+        Of the kernel, in the units of X. Used unless the map object has a number of its own; an error for
+        maps without one (energy, transformers). "auto" maximises `criterion` on a subsample of the source.
     criterion : {"delta_min", "lambda_min"}, default "delta_min"
     n_bootstrap : int, default 200
         Replicates behind the intervals. 0: no folds, no intervals and no test.

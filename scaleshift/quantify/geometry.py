@@ -54,7 +54,9 @@ def lambda_min(gram: np.ndarray) -> float:
     return float(np.linalg.eigvalsh(gram)[0]) if len(gram) else float("nan")
 
 
-def confounded(gram: np.ndarray, counts: np.ndarray, self_product: float | np.ndarray = 1.0) -> list[np.ndarray]:
+def confounded(
+    gram: np.ndarray, counts: np.ndarray, self_product: float | np.ndarray = 1.0
+) -> list[np.ndarray]:
     """Sets of classes whose sum is determined, but not how it is divided among them.
 
     Along a direction in which the embeddings coincide up to sampling noise, shares can be traded for each
@@ -91,7 +93,9 @@ def confounded(gram: np.ndarray, counts: np.ndarray, self_product: float | np.nd
     return [found for found in sets if found.size > 1]
 
 
-def sampling_noise(gram: np.ndarray, counts: np.ndarray, self_product: float | np.ndarray = 1.0) -> np.ndarray:
+def sampling_noise(
+    gram: np.ndarray, counts: np.ndarray, self_product: float | np.ndarray = 1.0
+) -> np.ndarray:
     """Expected squared error of each class embedding, (n_labels,); `gram` is debiased."""
     return np.maximum(self_product - np.diag(gram), 0) / counts
 

@@ -32,7 +32,7 @@ def test_an_energy_sum_stays_finite_for_a_row_at_any_distance(distance):
 def grids(n_directions=7, d=3, n_bins=11):
     w = RNG.normal(size=(n_directions, d))
     w /= np.linalg.norm(w, axis=1)[:, None]
-    ends = np.sort(RNG.normal(size=(n_directions, 4)) * 2, axis=1) + [-1, 0, 0.5, 1]
+    ends = np.sort(RNG.normal(size=(n_directions, 4)) * 2, axis=1) + np.array([-1, 0, 0.5, 1])
     return {"directions": w, "centre": RNG.normal(size=d), "ends": ends, "n_bins": n_bins}
 
 

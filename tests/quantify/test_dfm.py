@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from synthetic import make
 
 import scaleshift as ss
-from scaleshift.quantify.bandwidth import allocation
 from scaleshift.kernels.families import KERNELS
+from scaleshift.quantify.bandwidth import allocation
 from scaleshift.quantify.features.fourier import frequencies
 from scaleshift.quantify.result import VARIABLES
 
@@ -85,7 +85,9 @@ def test_sobol_frequencies_have_less_kernel_error_than_iid_ones():
     exact = np.exp(-(differences**2).sum(axis=1) / 2)
 
     def error(sampler):
-        drawn = [frequencies(KERNELS["gaussian"], 500, 5, sampler, np.random.default_rng(s)) for s in range(8)]
+        drawn = [
+            frequencies(KERNELS["gaussian"], 500, 5, sampler, np.random.default_rng(s)) for s in range(8)
+        ]
         return np.sqrt(np.mean([(np.cos(differences @ w.T).mean(axis=1) - exact) ** 2 for w in drawn]))
 
     assert error("sobol") < 0.6 * error("iid")

@@ -78,7 +78,9 @@ def test_turning_moving_and_scaling_all_cells_and_the_origin_moves_no_proportion
         return 7 * (x @ turn) + shift
 
     found = proportions(moved(origin), moved(X.astype(float)), t=moved(T.astype(float)), **settings)
-    np.testing.assert_allclose(found, proportions(origin, X.astype(float), t=T.astype(float), **settings), atol=1e-8)
+    np.testing.assert_allclose(
+        found, proportions(origin, X.astype(float), t=T.astype(float), **settings), atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("settings", [{}, {"soft": False}])

@@ -12,6 +12,7 @@ from three_classes import draw
 import scaleshift as ss
 from scaleshift.kernels.families import KERNELS
 from scaleshift.quantify import bandwidth
+from scaleshift.quantify.features.fourier import frequencies
 
 X, Y = draw(1_500, [0.3, 0.3, 0.4], seed=0)
 T, TY = draw(1_500, [0.7, 0.2, 0.1], seed=1)
@@ -39,7 +40,7 @@ def proportions(features, x=X, y=Y, t=T, **settings):
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("soft", [True, False])
 def test_fourier_features_become_the_exact_kernel(kernel, soft):
-    """Error of the Gram matrix and of the proportions at the same bandwidth: it falls with D, to next to 0."""
+    """At the same bandwidth the errors of Gram matrix and proportions fall with D, to next to 0."""
     exact = fitted(ss.ExactKernel(kernel), soft=soft)
     expected = exact.predict(T)["proportion"].values[0]
     of_gram, of_proportions = [], []
@@ -73,7 +74,9 @@ def test_no_map_ignores_its_kernel_or_its_bandwidth(kind):
 
 def test_the_gaussian_kernel_by_either_name_is_one():
     np.testing.assert_array_equal(fitted("gaussian").gram_, fitted(ss.ExactKernel()).gram_)
-    np.testing.assert_array_equal(fitted(ss.GaussianKernel(3.0)).gram_, fitted("gaussian", bandwidth=3.0).gram_)
+    np.testing.assert_array_equal(
+        fitted(ss.GaussianKernel(3.0)).gram_, fitted("gaussian", bandwidth=3.0).gram_
+    )
 
 
 # Accuracy ----------------------------------------------------------------------------------------------
@@ -96,15 +99,19 @@ def test_samplers_differ_in_their_error_only(sampler, kernel):
 
 
 def test_sobol_and_orthogonal_frequencies_have_less_kernel_error_than_iid_ones():
-    exact = fitted("gaussian").gram_
+    """Between cells about a bandwidth apart; far ones have the error of as many independent frequencies."""
+    difference = np.random.default_rng(0).normal(size=(400, 5)) / 2
+    exact = np.exp(-(difference**2).sum(axis=1) / 2)
 
     def error(sampler):
-        maps = [ss.FourierFeatures(200, sampler=sampler, random_state=s) for s in range(12)]
-        return np.sqrt(np.mean([(fitted(features).gram_ - exact) ** 2 for features in maps]))
+        drawn = [
+            frequencies(KERNELS["gaussian"], 500, 5, sampler, np.random.default_rng(s)) for s in range(8)
+        ]
+        return np.sqrt(np.mean([(np.cos(difference @ w.T).mean(axis=1) - exact) ** 2 for w in drawn]))
 
     sobol, orthogonal, iid = (error(sampler) for sampler in ("sobol", "orthogonal", "iid"))
-    assert sobol < 0.6 * iid
-    assert orthogonal < 0.9 * iid
+    assert sobol < 0.3 * iid
+    assert orthogonal < 0.7 * iid
 
 
 # The bandwidth -----------------------------------------------------------------------------------------

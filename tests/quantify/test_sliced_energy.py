@@ -80,9 +80,7 @@ def test_features_are_vectors_whose_inner_products_are_the_kernel():
 def test_hard_matching_hardly_depends_on_the_origin():
     """To the digits that the bins leave: the origin lies within one of them."""
     for origin in ([1.0, -2.0, 3.0], 50.0, -1e3):
-        np.testing.assert_allclose(
-            proportions(origin=origin, soft=False), proportions(soft=False), atol=1e-5
-        )
+        np.testing.assert_allclose(proportions(origin=origin, soft=False), proportions(soft=False), atol=1e-5)
 
 
 def test_cells_beyond_the_grid_move_no_proportion_however_far_they_are():

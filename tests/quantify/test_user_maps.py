@@ -171,7 +171,7 @@ def test_what_is_no_map_is_refused_by_its_class(features, message):
 
 
 def test_a_bandwidth_is_refused_where_there_is_none():
-    with pytest.raises(ss.DataError, match="bandwidth=2.0: features=StandardScaler.. has no bandwidth"):
+    with pytest.raises(ss.DataError, match=r"bandwidth=2.0: features=StandardScaler\(\) has no bandwidth"):
         fitted(StandardScaler(), bandwidth=2.0)
 
 

@@ -38,7 +38,7 @@ __all__ = [
 
 
 def feature_map(features: Any) -> FeatureMap:
-    """A map given by name, the map object itself, what another model learned, or an object that transforms."""
+    """A map given by name, the map object itself, what another model learned, or what transforms."""
     if isinstance(features, Embedding):
         return Learned(features)
     if isinstance(features, FeatureMap):
@@ -46,8 +46,8 @@ def feature_map(features: Any) -> FeatureMap:
     if isinstance(features, str) and features in MAPS:
         return MAPS[features]()
     expected = (
-        f"expected a feature map, a model's embedding_ or one of {', '.join(MAPS)}; or an object with fit(X, y) "
-        "and transform(X)"
+        f"expected a feature map, a model's embedding_ or one of {', '.join(MAPS)}; or an object with "
+        "fit(X, y) and transform(X)"
     )
     if isinstance(features, type):
         raise DataError(f"features is the class {features.__name__}, not an object of it: {expected}")

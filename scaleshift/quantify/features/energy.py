@@ -17,13 +17,14 @@ LARGEST = 1e100  # of a coordinate: squares are finite
 
 
 class EnergyKernel(FeatureMap):
-    """Exact energy kernel ||x - o|| + ||y - o|| - ||x - y||, without a bandwidth; keeps the labelled source rows.
+    """Exact energy kernel ||x - o|| + ||y - o|| - ||x - y||; keeps the labelled source rows.
 
     Parameters
     ----------
     origin : float or array-like of shape (n_markers,), default 0
-        The point o, in the units of X. Hard matching does not depend on it. Soft matching does: an unknown
-        share counts as cells that all lie at this point, so that unknown cells elsewhere are not found as such.
+        The point o, in the units of X. Hard matching does not depend on it. Soft matching does: an
+        unknown share counts as cells that all lie at this point, and unknown cells elsewhere are mistaken
+        for others.
 
     Raises
     ------

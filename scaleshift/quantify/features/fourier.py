@@ -133,8 +133,8 @@ def check_sampler(sampler: str, kernel: Kernel) -> None:
     if sampler == "orthogonal" and kernel.quantile is not None:
         known = ", ".join(name for name, other in KERNELS.items() if other.quantile is None)
         raise DataError(
-            f"sampler='orthogonal' is for Gaussian frequencies, those of the kernels {known}: take 'sobol' or "
-            f"'iid' for kernel={kernel.name!r}"
+            f"sampler='orthogonal' is for Gaussian frequencies, those of the kernels {known}: take 'sobol' "
+            f"or 'iid' for kernel={kernel.name!r}"
         )
 
 

@@ -69,7 +69,9 @@ class LandmarkFeatures(FeatureMap):
         kernel = known_kernel(self.kernel)
         if self.landmarks is not None:
             landmarks = _given(self.landmarks, source.rows.n_markers)
-            return embedding(landmarks, source.resolve_bandwidth(self.bandwidth, kernel=kernel), kernel=kernel)
+            return embedding(
+                landmarks, source.resolve_bandwidth(self.bandwidth, kernel=kernel), kernel=kernel
+            )
         m = self.n_landmarks
         if not isinstance(m, int | np.integer) or m < 1:
             raise DataError(f"n_landmarks={m!r}: expected a positive number")

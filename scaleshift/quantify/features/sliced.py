@@ -1,7 +1,7 @@
 """The energy kernel for large data: distributions of the rows along many directions, summed in one pass.
 
 ||x - y|| = C E_w |w.(x - y)| over directions w of the unit sphere, and in one dimension
-|a| + |b| - |a - b| = 2 integral phi_a(t) phi_b(t) dt with phi_a = 1 between 0 and a > 0, -1 between a < 0 and 0.
+|a| + |b| - |a - b| = 2 integral phi_a(t) phi_b(t) dt, phi_a = 1 between 0 and a > 0, -1 between a < 0 and 0.
 The mean of phi_a over a bin of a grid is linear in the masses that a row leaves at the bin's ends.
 """
 
@@ -42,11 +42,11 @@ class SlicedEnergy(FeatureMap):
 
     Notes
     -----
-    One pass over the source draws 2 000 labelled rows for the range of the grids: theirs and a quarter of it on
-    each side in equal bins, then on each side one bin as wide as all of these, or to the origin. What lies
-    beyond counts as if at the grid's end. Proportions depend on inner products with the source's classes alone:
-    it does not matter to them how far beyond the source a target's cells lie. Distance and misfit are too
-    small where cells lie beyond the outer bins.
+    One pass over the source draws 2 000 labelled rows for the range of the grids: theirs and a quarter of it
+    on each side in equal bins, then on each side one bin as wide as all of these, or to the origin. What lies
+    beyond counts as if at the grid's end. Proportions depend on inner products with the source's classes
+    alone: it does not matter to them how far beyond the source a target's cells lie. Distance and misfit are
+    too small where cells lie beyond the outer bins.
 
     A sample's state has n_directions (n_bins + 3) numbers, 17 times those of Fourier features, in each fold:
     many classes or samples at once may need ``n_bootstrap=0``, fewer directions or fewer bins.
@@ -57,9 +57,7 @@ class SlicedEnergy(FeatureMap):
     SlicedEnergy(n_directions=64)
     """
 
-    def __init__(
-        self, n_directions: int = 256, n_bins: int = 64, origin: Any = 0, random_state: Any = None
-    ):
+    def __init__(self, n_directions: int = 256, n_bins: int = 64, origin: Any = 0, random_state: Any = None):
         self.n_directions = n_directions
         self.n_bins = n_bins
         self.origin = origin
@@ -70,7 +68,10 @@ class SlicedEnergy(FeatureMap):
         source.refuse_bandwidth("the energy kernel")
         d = source.rows.n_markers
         origin = checked_origin(self.origin, d)
-        for name, value, most in (("n_directions", self.n_directions, None), ("n_bins", self.n_bins, MAX_BINS)):
+        for name, value, most in (
+            ("n_directions", self.n_directions, None),
+            ("n_bins", self.n_bins, MAX_BINS),
+        ):
             if not isinstance(value, int | np.integer) or value < 1 or (most and value > most):
                 limit = f" up to {most}" if most else ""
                 raise DataError(f"{name}={value!r}: expected a positive number{limit}")
@@ -94,7 +95,8 @@ def _ends(projected: np.ndarray, origin: np.ndarray, n_bins: int) -> np.ndarray:
     widest = float((high - low).max())
     if not 1e-15 < widest < 1e15:
         raise DataError(
-            f"the source's labelled rows span {widest:g} along a direction: bring the markers to a scale near 1"
+            f"the source's labelled rows span {widest:g} along a direction: bring the markers to a scale "
+            "near 1"
         )
     room = np.maximum(ROOM * (high - low), 1e-3 * widest)
     low, size = low - room, high - low + 2 * room
@@ -177,6 +179,6 @@ class SlicedEmbedding(ExplicitEmbedding):
         return phi.reshape(*means.shape[:-1], self.n_matching)
 
     def self_products(self, means: np.ndarray) -> np.ndarray:
-        """2 ||x - o|| by the same directions: |w.(x - o)| is linear between nodes, but for the origin's bin."""
+        """2 ||x - o|| by the same directions: |w.(x - o)| is linear between nodes, of which o is one."""
         at = (self.origin - self.centre) @ self.directions.T
         return means @ (self._scale * np.abs(self.nodes - at[:, None])).ravel()

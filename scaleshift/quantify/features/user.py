@@ -29,10 +29,10 @@ class UserFeatures(FeatureMap):
     ----------
     transformer : object with fit(X, y) and transform(X)
         scikit-learn's transformers and pipelines, or what looks like one. A copy is fitted on at most 20 000
-        labelled rows of the source, by class size, at least 20 of each where there is room. Its `transform` is
-        then applied to the rows block by block, on the workers, in threads: it must be a function of the row
-        alone, and may give an array, a sparse matrix or a data frame. Parameters named `random_state` that are
-        None become the quantifier's.
+        labelled rows of the source, by class size, at least 20 of each where there is room. Its `transform`
+        is then applied to the rows block by block, on the workers, in threads: it must be a function of the
+        row alone, and may give an array, a sparse matrix or a data frame. Parameters named `random_state`
+        that are None become the quantifier's.
 
     Notes
     -----
@@ -62,7 +62,9 @@ class UserFeatures(FeatureMap):
         fitted = fitted if found is None else found
         n_features = _features(fitted, drawn["x"][:1], None).shape[1]
         embedding = UserEmbedding(fitted, n_features)
-        embedding.sums(drawn["x"], np.zeros(len(drawn["x"]), np.int32), 1, **embedding.parameters)  # or refuses
+        embedding.sums(
+            drawn["x"], np.zeros(len(drawn["x"]), np.int32), 1, **embedding.parameters
+        )  # or refuses
         return embedding
 
 
@@ -92,8 +94,8 @@ def _features(transformer: Any, x: np.ndarray, n_features: int | None) -> np.nda
     values = np.asarray(found.toarray() if sparse.issparse(found) else found)
     if values.ndim != 2 or len(values) != len(x) or values.dtype.kind not in "biuf" or not values.shape[1]:
         raise DataError(
-            f"{name}.transform gave an array of shape {values.shape} and dtype {values.dtype} for {len(x)} rows: "
-            "expected a table of numbers with one row each"
+            f"{name}.transform gave an array of shape {values.shape} and dtype {values.dtype} for {len(x)} "
+            "rows: expected a table of numbers with one row each"
         )
     if n_features is not None and values.shape[1] != n_features:
         raise DataError(
