@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from scaleshift.errors import ChunkError, DataError, NotIdentifiableError, ScaleshiftError, SchemaError
     from scaleshift.persistence import load
     from scaleshift.quantify.dfm import DFM
+    from scaleshift.quantify.families.bbse import BBSE
     from scaleshift.quantify.features import (
+        ClassifierFeatures,
         EnergyKernel,
         ExactKernel,
         FourierFeatures,
@@ -32,8 +34,10 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "BBSE",
     "DFM",
     "ChunkError",
+    "ClassifierFeatures",
     "DataError",
     "EnergyKernel",
     "ExactKernel",
@@ -62,6 +66,8 @@ __all__ = [
 # Public names are imported when first used: a command line that only asks for help stays quick.
 _MODULES = {"cells", "datasets", "quantify", "report"}
 _HOMES = {
+    "BBSE": "scaleshift.quantify.families.bbse",
+    "ClassifierFeatures": "scaleshift.quantify.features",
     "DFM": "scaleshift.quantify.dfm",
     "EnergyKernel": "scaleshift.quantify.features",
     "ExactKernel": "scaleshift.quantify.features",

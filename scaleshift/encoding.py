@@ -22,6 +22,10 @@ from scaleshift.errors import DataError, SchemaError
 # Classes that can be saved, each with its module: scikit-learn estimators (constructor parameters and fitted
 # attributes) and dataclasses (fields). A new one is one line here.
 CLASSES: dict[str, str] = {
+    "BBSE": "scaleshift.quantify.families.bbse",
+    "ClassifierEmbedding": "scaleshift.quantify.features.classifier",
+    "ClassifierFeatures": "scaleshift.quantify.features.classifier",
+    "CrossFit": "scaleshift.quantify.classifier.cross_fit",
     "DFM": "scaleshift.quantify.dfm",
     "EnergyEmbedding": "scaleshift.quantify.features.energy",
     "EnergyKernel": "scaleshift.quantify.features.energy",
@@ -32,6 +36,10 @@ CLASSES: dict[str, str] = {
     "GaussianKernel": "scaleshift.quantify.features.exact",
     "LandmarkEmbedding": "scaleshift.quantify.features.landmarks",
     "LandmarkFeatures": "scaleshift.quantify.features.landmarks",
+    "Logistic": "scaleshift.quantify.classifier.logistic",
+    "MappedClassifierEmbedding": "scaleshift.quantify.features.classifier",
+    "OneClass": "scaleshift.quantify.classifier.models",
+    "Parts": "scaleshift.quantify.classifier.parts",
     "SampleStates": "scaleshift.quantify.targets",
     "SlicedEmbedding": "scaleshift.quantify.features.sliced",
     "SlicedEnergy": "scaleshift.quantify.features.sliced",

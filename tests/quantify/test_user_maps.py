@@ -155,7 +155,7 @@ class OnlyFit:
     ("features", "message"),
     [
         (OnlyFit(), "an object of OnlyFit, which has no transform: .*fit.X, y. and transform"),
-        (LogisticRegression(), "an object of LogisticRegression, which has no transform"),
+        (LogisticRegression(), r"LogisticRegression, which has no transform: ClassifierFeatures\(Logistic"),
         (StandardScaler, "the class StandardScaler, not an object of it"),
         (Spy(lambda x: x[:, 0]), r"Spy.transform gave an array of shape \(1,\)"),
         (Spy(lambda x: x[:0]), r"Spy.transform gave an array of shape \(0, 3\) .* for 1 rows"),

@@ -6,6 +6,7 @@ from typing import Any
 
 from scaleshift.errors import DataError
 from scaleshift.quantify.features.base import Embedding, ExplicitEmbedding, FeatureMap, Learned, Source
+from scaleshift.quantify.features.classifier import ClassifierFeatures
 from scaleshift.quantify.features.energy import EnergyKernel
 from scaleshift.quantify.features.exact import ExactKernel, GaussianKernel
 from scaleshift.quantify.features.fourier import FourierFeatures
@@ -19,9 +20,11 @@ MAPS: dict[str, type[FeatureMap]] = {
     "gaussian": GaussianKernel,
     "energy": EnergyKernel,
     "sliced-energy": SlicedEnergy,
+    "classifier": ClassifierFeatures,
 }
 
 __all__ = [
+    "ClassifierFeatures",
     "Embedding",
     "EnergyKernel",
     "ExactKernel",
@@ -55,6 +58,8 @@ def feature_map(features: Any) -> FeatureMap:
     if not missing:
         return UserFeatures(features)
     if len(missing) == 1:
-        kind = type(features).__name__
-        raise DataError(f"features is an object of {kind}, which has no {missing[0]}: {expected}")
+        kind, hint = type(features).__name__, ""
+        if callable(getattr(features, "predict", None)):
+            hint = f"ClassifierFeatures({kind}()) for what a classifier says; or "
+        raise DataError(f"features is an object of {kind}, which has no {missing[0]}: {hint}{expected}")
     raise DataError(f"features={features!r}: {expected}")

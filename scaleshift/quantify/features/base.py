@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from scaleshift.blocks import noise, passes
-from scaleshift.blocks.block import Rows
+from scaleshift.blocks.block import Block, Rows
 from scaleshift.errors import DataError
 from scaleshift.kernels.families import KERNELS
 from scaleshift.quantify import bandwidth
@@ -37,6 +37,11 @@ class Source:
     bandwidth: float | str  # a number, or "auto"
     criterion: str
     seed: int
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the rows that `draw` gives."""
+        return self.rows.n_markers
 
     def resolve_bandwidth(
         self, own: float | str, drawn: Mapping[str, np.ndarray] | None = None, kernel: str = "gaussian"
@@ -80,6 +85,17 @@ class Embedding(ABC):
 
     #: Largest norm of a row's features; infinite where there is none.
     largest_norm: float = 1.0
+
+    def source_sums(self, block: Block, groups: np.ndarray, n_groups: int) -> np.ndarray:
+        """Feature sums of labelled rows by group: -> (n_groups, width). Negative groups are left out.
+
+        The block has the columns "label" and, where the source has several samples, "sample".
+        """
+        return self.target_sums(block, groups, n_groups)
+
+    def target_sums(self, block: Block, groups: np.ndarray, n_groups: int) -> np.ndarray:
+        """The same of rows whose labels are not known."""
+        return self.sums(block.x, groups, n_groups, **self.parameters)
 
     @property
     @abstractmethod

@@ -50,7 +50,7 @@ class EnergyKernel(FeatureMap):
     def learn(self, source: Source) -> EnergyEmbedding:
         """Keep the labelled rows."""
         source.refuse_bandwidth("the energy kernel")
-        origin = checked_origin(self.origin, source.rows.n_markers)
+        origin = checked_origin(self.origin, source.n_columns)
         check_few(source, "use features='sliced-energy'")
         kept = source.draw(source.counts)
         if len(kept["x"]) and not float(np.abs(kept["x"]).max()) < LARGEST:

@@ -72,7 +72,7 @@ class FourierFeatures(FeatureMap):
     def learn(self, source: Source) -> FourierEmbedding:
         """Draw the frequencies, or take those given."""
         kernel = known_kernel(self.kernel)
-        d = source.rows.n_markers
+        d = source.n_columns
         if self.frequencies is not None:
             given = np.asarray(self.frequencies)
             if given.ndim != 2 or given.shape[1] != d or not len(given) or given.dtype.kind not in "iuf":

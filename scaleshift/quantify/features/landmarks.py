@@ -68,7 +68,7 @@ class LandmarkFeatures(FeatureMap):
         """Draw the landmarks, or take those given."""
         kernel = known_kernel(self.kernel)
         if self.landmarks is not None:
-            landmarks = _given(self.landmarks, source.rows.n_markers)
+            landmarks = _given(self.landmarks, source.n_columns)
             return embedding(
                 landmarks, source.resolve_bandwidth(self.bandwidth, kernel=kernel), kernel=kernel
             )

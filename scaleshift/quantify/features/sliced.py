@@ -66,7 +66,7 @@ class SlicedEnergy(FeatureMap):
     def learn(self, source: Source) -> SlicedEmbedding:
         """Draw directions, and lay the grids over the range of some source rows."""
         source.refuse_bandwidth("the energy kernel")
-        d = source.rows.n_markers
+        d = source.n_columns
         origin = checked_origin(self.origin, d)
         for name, value, most in (
             ("n_directions", self.n_directions, None),
