@@ -26,7 +26,7 @@ class DFM(Quantifier):
     Parameters
     ----------
     features : str, feature map, embedding or transformer, default "fourier"
-        "fourier", "landmarks", "gaussian", "energy", "sliced-energy", or a map object with its own settings.
+        "fourier", "landmarks", "gaussian", "energy", "sliced-energy", "classifier", or a map object.
         "gaussian" and "energy" are exact kernels, for at most 50 000 labelled rows and without intervals or
         test. The `embedding_` of another model is taken as it is, so that `merge` can add the two. Any object
         with ``fit(X, y)`` and ``transform(X)`` is a map: a copy is fitted on up to 20 000 labelled rows.
