@@ -172,7 +172,7 @@ def _in_own_span(again: Resampled) -> Resampled:
     every = again.sums.reshape(-1, again.sums.shape[2])
     if len(every) >= every.shape[1]:
         return again
-    coordinates = np.linalg.qr(every.T, mode="r").T
+    coordinates = np.asarray(np.linalg.qr(every.T, mode="r")).T
     return replace(again, sums=coordinates.reshape(*again.sums.shape[:2], -1))
 
 
