@@ -1,0 +1,86 @@
+"""How much does a single row look like each class?  Densities of the classes at it, up to one factor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from scaleshift.blocks.block import Block
+from scaleshift.kernels.reference import Array
+from scaleshift.quantify.features import Embedding
+
+TILE_ROWS = 512  # have their features at a time: those of a whole block would be gigabytes
+
+
+class ClassScores(Protocol):
+    """Densities of the classes at rows: ``scores(x) -> (n, n_labels)``, 0 for classes without cells."""
+
+    #: Mean density of each class at its own cells, (n_labels,); None where densities have no such scale.
+    typical: np.ndarray | None
+
+    def __call__(self, x: Array) -> np.ndarray:
+        """Rows (n, n_markers) to densities (n, n_labels)."""
+
+
+@dataclass(frozen=True)
+class KernelScores:
+    """<Phi(x), Phi_i>: the kernel density of class i at x."""
+
+    embedding: Embedding
+    weights: np.ndarray  # (width, n_labels): a density is linear in the row's features
+    typical: np.ndarray  # (n_labels,) |Phi_i|^2
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return self.embedding.nbytes + self.weights.nbytes
+
+    def __call__(self, x: Array) -> np.ndarray:
+        """A tile of rows at a time; approximate kernels go below 0, densities do not."""
+        scores = np.empty((len(x), self.weights.shape[1]))
+        for first in range(0, len(x), TILE_ROWS):
+            tile = slice(first, first + TILE_ROWS)
+            scores[tile] = row_features(self.embedding, x[tile]) @ self.weights
+        return np.maximum(scores, 0, out=scores)
+
+
+@dataclass(frozen=True)
+class ClassifierScores:
+    """p(i | x) over the class's share of the source: what a classifier knows of the density of class i."""
+
+    embedding: Any  # has `log_posterior(x) -> (n, n_labels)`
+    counts: np.ndarray  # (n_labels,) source cells of each class
+    typical: None = None
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return int(self.embedding.nbytes)
+
+    def __call__(self, x: Array) -> np.ndarray:
+        """Bayes' rule, backwards."""
+        share = np.where(self.counts > 0, self.counts, np.inf)
+        return np.exp(self.embedding.log_posterior(x)) / share
+
+
+def row_features(embedding: Embedding, x: Array) -> np.ndarray:
+    """The embedding's sums of every single row, (n, width); for few rows."""
+    return embedding.sums(x, np.arange(len(x), dtype=np.int32), len(x), **embedding.parameters)
+
+
+def class_scores(model: Any) -> ClassScores:
+    """Densities by the model's classifier where it has one, else by its kernel."""
+    embedding, counts = model.embedding_, model.class_counts_
+    if hasattr(embedding, "log_posterior"):
+        return ClassifierScores(embedding, counts)
+    present = counts > 0
+    weights = np.zeros((embedding.width, len(counts)))
+    weights[:, present] = embedding.products(model.source_.means[present], np.eye(embedding.width))
+    return KernelScores(embedding, weights, np.where(present, np.diag(model.gram_), 1.0))
+
+
+def novelty_rows(block: Block, scores: ClassScores) -> np.ndarray:
+    """Kernel of `novelty`: 1 - the largest density of any class, relative to what its own cells have."""
+    return 1 - np.clip((scores(block.x) / scores.typical).max(axis=1), 0, 1)
