@@ -243,6 +243,52 @@ class DFM(BaseEstimator):
         rows = self._rows(X, sample)
         return embed_samples(rows, self.embedding_, self.source_.counts.shape[1], self.seed_)
 
+    def posterior(self, X: Any, proportion: xr.Dataset | None = None, sample: Any = None) -> xr.DataArray:
+        """Probability of each class for every cell, under the proportions of the cell's own sample. Lazy.
+
+        Parameters
+        ----------
+        X : array-like, shape (m, n_markers), or a cells dataset
+        proportion : xarray.Dataset, optional
+            What `predict` gave for X; None predicts first, which is one more pass.
+        sample : array-like, shape (m,), optional
+            As in `predict`.
+
+        Returns
+        -------
+        xarray.DataArray
+            Dimensions (cell, label), backed by Dask in the row chunks of X; a row adds up to one. Soft models
+            have the unknown cells as last label, "unknown". NaN for rows that are not finite with
+            ``invalid="drop"``.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+        DataError
+            If `proportion` lacks a sample of X, or a label.
+
+        Notes
+        -----
+        p(i | x) is proportional to a_i <Phi(x), Phi_i>, a_i the class's proportion: a kernel density
+        classifier. Densities are smoothed by the bandwidth, so that cells between two classes get less
+        certain posteriors than they might. Unknown cells have a flat density, a tenth of what classes have at
+        their own cells: where they overlap with a class, few of them are told from it. A classifier in place
+        of the kernel gives p(i | x) a_i / b_i, b_i the class's share of the source (Saerens, Latinne and
+        Decaestecker 2002), and no unknown cells.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.concatenate([rng.normal(-3, 1, (500, 2)), rng.normal(3, 1, (500, 2))])
+        >>> model = DFM(random_state=0).fit(X, np.repeat(["a", "b"], 500))
+        >>> model.posterior(X[495:505]).sel(label="a").values.round().tolist()
+        [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        """
+        from scaleshift.quantify.posterior import posterior
+
+        return posterior(self, X, proportion, sample)
+
     def merge(self, other: DFM) -> DFM:
         """The model of both sources, without their cells.
 

@@ -1,4 +1,4 @@
-"""To which class does a single cell of a shifted sample belong?  Posteriors under the sample's proportions."""
+"""To which class does one cell of a shifted sample belong?  Posteriors under the sample's proportions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
 from scaleshift.quantify.learned import unknown_name
-from scaleshift.quantify.scores import ClassScores, class_scores, novelty_rows
-
-UNKNOWN_DENSITY = 0.1  # of the classes' usual one: cells that look less like any class than that are unknown
+from scaleshift.quantify.scores import UNKNOWN_DENSITY, ClassScores, class_scores
 
 
 def posterior(model: Any, X: Any, proportion: xr.Dataset | None = None, sample: Any = None) -> xr.DataArray:
@@ -36,51 +34,6 @@ def posterior(model: Any, X: Any, proportion: xr.Dataset | None = None, sample: 
     }
     label = np.array(names) if len({type(name) for name in names}) == 1 else np.array(names, dtype=object)
     return xr.DataArray(found, dims=("cell", "label"), coords={"label": label}, attrs=attributes)
-
-
-def novelty(model: Any, X: Any) -> Any:
-    """How unlike every class of the source is each cell?  Lazy.
-
-    Parameters
-    ----------
-    model : DFM
-        Fitted, with a kernel map: Fourier features, landmarks or the exact kernel.
-    X : array-like, shape (n, n_markers), or a cells dataset
-        Cells of any samples: the score of a cell depends on the model and the cell alone.
-
-    Returns
-    -------
-    dask.array.Array, shape (n,)
-        From 0, a cell in the midst of a class, to 1, a cell where no class has any. Known cells have 0.07 on
-        average, with a tail. In the chunks of the rows; NaN for rows that are not finite with
-        ``invalid="drop"``.
-
-    Raises
-    ------
-    DataError
-        If the model has no kernel, or a marker is missing.
-
-    Notes
-    -----
-    1 - max_i <Phi(x), Phi_i> / |Phi_i|^2, cut to [0, 1]. It tells unknown cells far from every class (AUC
-    1.0), background noise (.99) and a population that overlaps with known ones (.95) from known cells, on the
-    synthetic problems of ``benchmarks/synthetic.py`` with 30 % unknown cells; likewise with 5 %. The density
-    ratio to the sample, 1 - sum_i a_i <Phi_i, Phi(x)> / <Phi_Q, Phi(x)>, is better where populations overlap
-    (.997), but misses background noise (.75 with Fourier features, .45 with 5 % unknown cells).
-
-    Examples
-    --------
-    >>> from scaleshift import DFM
-    >>> x = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> model = DFM("landmarks", random_state=0).fit(x, np.repeat(["a", "b"], 500))
-    >>> novelty(model, [[0.0, 0.0], [9.0, 9.0]]).compute().round(2).tolist()
-    [0.0, 1.0]
-    """
-    check_is_fitted(model, "source_")
-    scores = class_scores(model)
-    if scores.typical is None:
-        raise DataError("a classifier does not see cells unlike every class: fit a DFM, features='landmarks'")
-    return passes.map_rows(novelty_rows, model._rows(X, None).only(), scores=scores)
 
 
 def posterior_rows(block: Block, scores: ClassScores, prior: np.ndarray) -> np.ndarray:

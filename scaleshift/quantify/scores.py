@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from scaleshift.blocks.block import Block
 from scaleshift.kernels.reference import Array
 from scaleshift.quantify.features import Embedding
 
 TILE_ROWS = 512  # have their features at a time: those of a whole block would be gigabytes
-
-
-class ClassScores(Protocol):
-    """Densities of the classes at rows: ``scores(x) -> (n, n_labels)``, 0 for classes without cells."""
-
-    #: Mean density of each class at its own cells, (n_labels,); None where densities have no such scale.
-    typical: np.ndarray | None
-
-    def __call__(self, x: Array) -> np.ndarray:
-        """Rows (n, n_markers) to densities (n, n_labels)."""
+# Of the classes' usual density: what unknown cells get everywhere, as nothing is known of them but their share.
+UNKNOWN_DENSITY = 0.1
 
 
 @dataclass(frozen=True)
@@ -30,7 +21,7 @@ class KernelScores:
 
     embedding: Embedding
     weights: np.ndarray  # (width, n_labels): a density is linear in the row's features
-    typical: np.ndarray  # (n_labels,) |Phi_i|^2
+    typical: np.ndarray  # (n_labels,) |Phi_i|^2, the mean density of each class at its own cells
 
     @property
     def nbytes(self) -> int:
@@ -52,7 +43,7 @@ class ClassifierScores:
 
     embedding: Any  # has `log_posterior(x) -> (n, n_labels)`
     counts: np.ndarray  # (n_labels,) source cells of each class
-    typical: None = None
+    typical: None = None  # such densities have no scale: they do not see unknown cells
 
     @property
     def nbytes(self) -> int:
@@ -63,6 +54,9 @@ class ClassifierScores:
         """Bayes' rule, backwards."""
         share = np.where(self.counts > 0, self.counts, np.inf)
         return np.exp(self.embedding.log_posterior(x)) / share
+
+
+ClassScores = KernelScores | ClassifierScores
 
 
 def row_features(embedding: Embedding, x: Array) -> np.ndarray:
@@ -79,8 +73,3 @@ def class_scores(model: Any) -> ClassScores:
     weights = np.zeros((embedding.width, len(counts)))
     weights[:, present] = embedding.products(model.source_.means[present], np.eye(embedding.width))
     return KernelScores(embedding, weights, np.where(present, np.diag(model.gram_), 1.0))
-
-
-def novelty_rows(block: Block, scores: ClassScores) -> np.ndarray:
-    """Kernel of `novelty`: 1 - the largest density of any class, relative to what its own cells have."""
-    return 1 - np.clip((scores(block.x) / scores.typical).max(axis=1), 0, 1)
