@@ -132,8 +132,9 @@ def match(known: KnownClasses, x: np.ndarray) -> Fit:
 def unknown_weights(fit: Fit, typical: np.ndarray) -> np.ndarray:
     """How much each cell belongs to the unknown population, (n,), from 0 to 1.
 
-    The larger of two answers: 1 - sum_i a_i p_i(x) / q(x), where the sample itself has a density, and what a
-    flat density of the unknown share would get, where cells are few and far between.
+    1 - sum_i a_i p_i(x) / q(x), the density ratio of the classes to the sample itself. Where cells are so few
+    and far between that the sample has hardly any density of its own, the ratio says nothing: a cell where no
+    class has a tenth of its usual density is unknown as it is.
 
     Parameters
     ----------
@@ -141,10 +142,7 @@ def unknown_weights(fit: Fit, typical: np.ndarray) -> np.ndarray:
     typical : numpy.ndarray, shape (n_labels,)
         Density of each class at its own cells.
     """
-    known = fit.density @ fit.soft
-    total = fit.soft.sum()
-    usual = fit.soft @ typical / total if total > 0 else typical.mean()
-    flat = fit.unknown * UNKNOWN_DENSITY * usual
-    by_ratio = 1 - known / np.maximum(fit.own_density, 1e-3 * usual)
-    by_share = np.divide(flat, flat + known, out=np.zeros_like(known), where=flat > 0)
-    return np.clip(np.maximum(by_ratio, by_share), 0, 1)
+    floor = 1e-3 * typical.mean()
+    by_ratio = np.clip(1 - fit.density @ fit.soft / np.maximum(fit.own_density, floor), 0, 1)
+    nearness = np.max(fit.density / typical, axis=1)
+    return np.maximum(by_ratio, np.where(nearness < UNKNOWN_DENSITY, 1 - nearness, 0))

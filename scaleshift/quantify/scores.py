@@ -11,7 +11,7 @@ from scaleshift.kernels.reference import Array
 from scaleshift.quantify.features import Embedding
 
 TILE_ROWS = 512  # have their features at a time: those of a whole block would be gigabytes
-# Of the classes' usual density: what unknown cells get everywhere, as nothing is known of them but their share.
+# Of the classes' usual density: what unknown cells get, of which nothing is known but their share.
 UNKNOWN_DENSITY = 0.1
 
 
