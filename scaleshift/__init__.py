@@ -22,11 +22,19 @@ if TYPE_CHECKING:
     from scaleshift.errors import ChunkError, DataError, NotIdentifiableError, ScaleshiftError, SchemaError
     from scaleshift.persistence import load
     from scaleshift.quantify.dfm import DFM
-    from scaleshift.quantify.features import FourierFeatures, GaussianKernel, LandmarkFeatures
+    from scaleshift.quantify.families.bbse import BBSE
+    from scaleshift.quantify.features import (
+        ClassifierFeatures,
+        FourierFeatures,
+        GaussianKernel,
+        LandmarkFeatures,
+    )
 
 __all__ = [
+    "BBSE",
     "DFM",
     "ChunkError",
+    "ClassifierFeatures",
     "DataError",
     "FourierFeatures",
     "GaussianKernel",
@@ -52,6 +60,8 @@ __all__ = [
 # Public names are imported when first used: a command line that only asks for help stays quick.
 _MODULES = {"cells", "datasets", "quantify", "report"}
 _HOMES = {
+    "BBSE": "scaleshift.quantify.families.bbse",
+    "ClassifierFeatures": "scaleshift.quantify.features",
     "DFM": "scaleshift.quantify.dfm",
     "FourierFeatures": "scaleshift.quantify.features",
     "GaussianKernel": "scaleshift.quantify.features",

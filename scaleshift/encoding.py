@@ -22,6 +22,10 @@ from scaleshift.errors import DataError, SchemaError
 # Classes that can be saved, each with its module: scikit-learn estimators (constructor parameters and fitted
 # attributes) and dataclasses (fields). A new one is one line here.
 CLASSES: dict[str, str] = {
+    "BBSE": "scaleshift.quantify.families.bbse",
+    "ClassifierEmbedding": "scaleshift.quantify.features.classifier",
+    "ClassifierFeatures": "scaleshift.quantify.features.classifier",
+    "CrossFit": "scaleshift.quantify.classifier.cross_fit",
     "DFM": "scaleshift.quantify.dfm",
     "FourierEmbedding": "scaleshift.quantify.features.fourier",
     "FourierFeatures": "scaleshift.quantify.features.fourier",
@@ -29,6 +33,10 @@ CLASSES: dict[str, str] = {
     "GaussianKernel": "scaleshift.quantify.features.gaussian",
     "LandmarkEmbedding": "scaleshift.quantify.features.landmarks",
     "LandmarkFeatures": "scaleshift.quantify.features.landmarks",
+    "Logistic": "scaleshift.quantify.classifier.logistic",
+    "MappedClassifierEmbedding": "scaleshift.quantify.features.classifier",
+    "OneClass": "scaleshift.quantify.classifier.models",
+    "Parts": "scaleshift.quantify.classifier.parts",
     "SampleStates": "scaleshift.quantify.targets",
     "SourceState": "scaleshift.quantify.source",
 }

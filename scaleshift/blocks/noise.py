@@ -77,6 +77,24 @@ def keys(seed: int, stream: str, start: int, n: int) -> np.ndarray:
     return np.concatenate(tiles)[offset : offset + n]
 
 
+def keys_of(seed: int, stream: str, rows: np.ndarray) -> np.ndarray:
+    """64 random bits for each of some rows, by their absolute numbers in any order.
+
+    Examples
+    --------
+    >>> bool((keys_of(0, "sample", np.array([9_000, 5])) == keys(0, "sample", 0, 10_000)[[9_000, 5]]).all())
+    True
+    """
+    tile, within = np.divmod(np.asarray(rows, np.int64), TILE)
+    found = np.empty(len(tile), np.uint64)
+    order = np.argsort(tile, kind="stable")
+    numbers, first = np.unique(tile[order], return_index=True)
+    for number, begin, end in zip(numbers, first, np.append(first[1:], len(tile)), strict=True):
+        here = order[begin:end]
+        found[here] = _tile(seed, stream, int(number))[within[here]]
+    return found
+
+
 def generator(seed: int, stream: str) -> np.random.Generator:
     """Generator for what is drawn once on the driver (frequencies, say), not by row."""
     # From a SeedSequence, not a key: scipy spawns children from it.

@@ -2,37 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import xarray as xr
-from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from scaleshift.blocks import blas, noise
-from scaleshift.blocks.block import Invalid, Rows
-from scaleshift.blocks.rows import as_rows
+from scaleshift.blocks.block import Invalid
 from scaleshift.errors import DataError
-from scaleshift.quantify import bandwidth, bounds, learned, remarks, result
-from scaleshift.quantify.baseline import Baseline
-from scaleshift.quantify.features import ExplicitEmbedding, Source, feature_map
-from scaleshift.quantify.flags import flag
-from scaleshift.quantify.matching import Matcher
-from scaleshift.quantify.source import N_FOLDS, embed_source, label_counts
-from scaleshift.quantify.targets import SampleStates, answer_samples, embed_samples, foreign_codes
-
-if TYPE_CHECKING:
-    from scaleshift.blocks.plan import Plan
-
-CITATION = (
-    "Dussap, Blanchard, Cherief-Abdellatif (2023), Label Shift Quantification with Robustness Guarantees "
-    "via Distribution Feature Matching"
-)
+from scaleshift.quantify import bandwidth, bounds
+from scaleshift.quantify.base import Quantifier
+from scaleshift.quantify.features import Embedding, FeatureMap, feature_map
+from scaleshift.quantify.mixtures import GramMixture, Resampled, gram_mixture
 
 
-class DFM(BaseEstimator):
+class DFM(Quantifier):
     """Class proportions of unlabelled samples by distribution feature matching.
 
     The class proportions of a sample are the weights of the mixture of class mean embeddings that comes
@@ -113,6 +97,11 @@ class DFM(BaseEstimator):
     [[0.9, 0.1]]
     """
 
+    CITATION = (
+        "Dussap, Blanchard, Cherief-Abdellatif (2023), Label Shift Quantification with Robustness Guarantees "
+        "via Distribution Feature Matching"
+    )
+
     def __init__(
         self,
         features: Any = "fourier",
@@ -134,188 +123,6 @@ class DFM(BaseEstimator):
         self.resample = resample
         self.random_state = random_state
         self.invalid = invalid
-
-    def fit(self, X: Any, y: Any = None, sample: Any = None) -> DFM:
-        """Learn the class embeddings.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, n_markers), or a cells dataset
-            The source. A cells dataset brings its labels and samples along.
-        y : array-like, shape (n,), optional
-            Labels; NaN, None and pandas.NA mean unlabelled, and such rows are left out.
-        sample : array-like, shape (n,), optional
-            Which sample a row belongs to.
-
-        Returns
-        -------
-        DFM
-            Itself.
-
-        Raises
-        ------
-        DataError
-            Without labels or labelled rows, with rows that are not finite (unless ``invalid="drop"``).
-        """
-        features = feature_map(self.features)
-        self._check()
-        rows = as_rows(X, y, sample, invalid=self.invalid)
-        counts = label_counts(rows)
-        seed = noise.seed_of(self.random_state)
-        embedding = features.learn(Source(rows, counts, self.bandwidth, self.criterion, seed))
-        n_folds = N_FOLDS if self.n_bootstrap and isinstance(embedding, ExplicitEmbedding) else 1
-        source = embed_source(rows, embedding, n_folds, seed)
-        learned.draws_samples(self.resample, source)  # refuses what cannot be done
-        found = {
-            "seed_": seed,
-            "embedding_": embedding,
-            "bandwidth_": embedding.bandwidth,
-            "markers_": rows.markers,
-            "treatment_": rows.treatment,
-            "n_features_in_": rows.n_markers,
-            "source_": source,
-            **learned.attributes(source, embedding, self.soft),
-        }
-        return self._set(found)  # all at once: a fit that fails leaves an earlier one as it was
-
-    def predict(self, X: Any, sample: Any = None) -> xr.Dataset:
-        """Class proportions of every sample: one pass, then one small problem a sample and replicate.
-
-        Parameters
-        ----------
-        X : array-like, shape (m, n_markers), a cells dataset, or what `embed` gave
-            The targets. Markers are matched by name where both sides have names. Labels are not used; those
-            that the source does not have stay in the result as NaN, with a flag.
-        sample : array-like, shape (m,), optional
-            Which sample a row belongs to; without it an array is one sample named "all".
-
-        Returns
-        -------
-        xarray.Dataset
-            Dimensions (sample, label); see `scaleshift.quantify.result.VARIABLES`. Metadata of samples stay.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-        DataError
-            If a marker is missing, rows are not finite (unless ``invalid="drop"``), or a parameter has no
-            meaning.
-        """
-        check_is_fitted(self, "source_")
-        self._check()  # set_params may have been called since the fit
-        matcher = self._matcher()
-        if isinstance(X, SampleStates):
-            return self._dataset(X.samples, X.answers(matcher))
-        rows = self._rows(X, sample)
-        foreign = foreign_codes(rows, self.labels_)
-        n_folds = self.source_.counts.shape[1]
-        answers = answer_samples(rows, self.embedding_, n_folds, self.seed_, foreign, matcher)
-        known = self._dataset(rows.categories("sample"), answers)
-        if foreign.size:
-            known = result.with_foreign(known, rows.categories("label")[foreign], answers["n_foreign"])
-        return result.described(known, X)
-
-    def embed(self, X: Any, sample: Any = None) -> SampleStates:
-        """Feature sums of unlabelled samples: to keep, to add those of later cells, to predict from.
-
-        Parameters
-        ----------
-        X : array-like, shape (m, n_markers), or a cells dataset
-        sample : array-like, shape (m,), optional
-            As in `predict`.
-
-        Returns
-        -------
-        SampleStates
-            n_samples x 40 x n_features numbers (without folds where ``n_bootstrap=0``).
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> x = np.random.default_rng(0).normal(size=(200, 2))
-        >>> model = DFM(random_state=0).fit(x, np.repeat(["a", "b"], 100))
-        >>> monday = model.embed(x, sample=np.repeat(["S1", "S2"], 100))
-        >>> tuesday = model.embed(x[:50], sample=np.repeat(["S2"], 50))
-        >>> model.predict(monday + tuesday).n_cells.values.tolist()
-        [100, 150]
-        """
-        check_is_fitted(self, "source_")
-        rows = self._rows(X, sample)
-        return embed_samples(rows, self.embedding_, self.source_.counts.shape[1], self.seed_)
-
-    def posterior(self, X: Any, proportion: xr.Dataset | None = None, sample: Any = None) -> xr.DataArray:
-        """Probability of each class for every cell, under the proportions of the cell's own sample. Lazy.
-
-        Parameters
-        ----------
-        X : array-like, shape (m, n_markers), or a cells dataset
-        proportion : xarray.Dataset, optional
-            What `predict` gave for X; None predicts first, which is one more pass.
-        sample : array-like, shape (m,), optional
-            As in `predict`.
-
-        Returns
-        -------
-        xarray.DataArray
-            Dimensions (cell, label), backed by Dask in the row chunks of X; a row adds up to one. Soft models
-            have the unknown cells as last label, "unknown". NaN for rows that are not finite with
-            ``invalid="drop"``.
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-        DataError
-            If `proportion` lacks a sample of X, or a label.
-
-        Notes
-        -----
-        p(i | x) is proportional to a_i <Phi(x), Phi_i>, a_i the class's proportion: a kernel density
-        classifier. Densities are smoothed by the bandwidth, so that cells between two classes get less
-        certain posteriors than they might. Unknown cells have a flat density, a tenth of what classes have at
-        their own cells: where they overlap with a class, few of them are told from it. A classifier in place
-        of the kernel gives p(i | x) a_i / b_i, b_i the class's share of the source (Saerens, Latinne and
-        Decaestecker 2002), and no unknown cells.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> rng = np.random.default_rng(0)
-        >>> X = np.concatenate([rng.normal(-3, 1, (500, 2)), rng.normal(3, 1, (500, 2))])
-        >>> model = DFM(random_state=0).fit(X, np.repeat(["a", "b"], 500))
-        >>> model.posterior(X[495:505]).sel(label="a").values.round().tolist()
-        [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-        """
-        from scaleshift.quantify.posterior import posterior
-
-        return posterior(self, X, proportion, sample)
-
-    def merge(self, other: DFM) -> DFM:
-        """The model of both sources, without their cells.
-
-        Parameters
-        ----------
-        other : DFM
-            Fitted with the same feature map: the same frequencies or landmarks. Pass this model's
-            `embedding_` as `features` of the other, or give both the same map, bandwidth and random state.
-
-        Returns
-        -------
-        DFM
-            A new one, with this one's parameters. Labels of either model are known to it.
-
-        Raises
-        ------
-        DataError
-            If the maps, markers or numbers of folds differ, for the exact kernel, or if both sources hold a
-            sample of the same name.
-        """
-        for model in (self, other):
-            check_is_fitted(model, "source_")
-        learned.check_mergeable(self, other)
-        merged, source = clone(self), self.source_ + other.source_
-        found = {name: value for name, value in vars(self).items() if name.endswith("_")}
-        found.update(source_=source, **learned.attributes(source, self.embedding_, self.soft))
-        return merged._set(found)
 
     def error_bound(self, delta: float = 0.05, answer: xr.Dataset | None = None) -> float | xr.DataArray:
         """Theoretical bound of the error ||proportion - truth||, valid with probability 1 - `delta`.
@@ -342,100 +149,23 @@ class DFM(BaseEstimator):
         worth = self.lambda_min_plain_ if self.soft else self.delta_min_plain_
         return bounds.error_bound(worth, self.labels_[present], self.class_counts_[present], delta, answer)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as a Zarr store, without the cells; `scaleshift.load` reads it."""
-        from scaleshift import persistence
+    @property
+    def METHOD(self) -> str:  # type: ignore[override]
+        """What the result calls it."""
+        return ("soft" if self.soft else "hard") + " distribution feature matching"
 
-        persistence.save(self, path)
+    def _feature_map(self) -> FeatureMap:
+        """By name, or the map itself."""
+        return feature_map(self.features)
 
-    def _plan(self, rows: Rows) -> Plan:
-        """What `scaleshift.explain` tells of a fit, or of a prediction once fitted."""
-        from scaleshift.quantify import planning
-
-        if hasattr(self, "source_"):
-            return planning.plan_predict(self, rows.matched(self.markers_, self.n_features_in_))
-        self._check()
-        return planning.plan_fit(self, rows)
-
-    def _set(self, fitted: dict[str, Any]) -> DFM:
-        for name, value in fitted.items():
-            setattr(self, name, value)
-        return self
+    def _mixture(self, embedding: Embedding, means: np.ndarray, again: Resampled | None) -> GramMixture:
+        """The nearest one."""
+        return gram_mixture(embedding, self.soft, means, again)
 
     def _check(self) -> None:
         """Refuse parameters that have no meaning."""
+        super()._check()
         bandwidth.checked(self.bandwidth)
         if self.criterion not in bandwidth.CRITERIA:
             known = ", ".join(bandwidth.CRITERIA)
             raise DataError(f"criterion={self.criterion!r}: expected one of {known}")
-        n = self.n_bootstrap
-        if not isinstance(n, int | np.integer) or n < 0 or n == 1:
-            raise DataError(f"n_bootstrap={n!r}: expected 0, or a number of replicates from 2")
-        if not 0 < self.level < 1:
-            raise DataError(f"level={self.level!r}: expected a number between 0 and 1")
-        if self.resample not in (None, "cells", "samples"):
-            raise DataError(f"resample={self.resample!r}: expected None, 'cells' or 'samples'")
-
-    def _rows(self, X: Any, sample: Any) -> Rows:
-        """The rows of targets, markers as the source has them."""
-        rows = as_rows(X, None, sample, invalid=self.invalid)
-        return rows.matched(self.markers_, self.n_features_in_, self.treatment_)
-
-    def _matcher(self) -> Matcher:
-        with blas.one_thread():
-            return learned.matcher(
-                self.source_,
-                self.embedding_,
-                soft=self.soft,
-                sets=learned.traded(self.confounded_, self.labels_, self.soft),
-                n_bootstrap=self.n_bootstrap if self.source_.counts.shape[1] > 1 else 0,
-                level=self.level,
-                resample=self.resample,
-                seed=self.seed_,
-            )
-
-    def _dataset(self, samples: np.ndarray, answers: dict[str, np.ndarray]) -> xr.Dataset:
-        """The result, of what the matcher answered for the samples that have rows."""
-        present = self.class_counts_ > 0
-        c = int(present.sum())
-
-        def placed(values: np.ndarray, fill: float = np.nan) -> np.ndarray:
-            full = np.full((len(samples), *values.shape[1:]), fill)
-            full[answers["key"]] = values
-            return full
-
-        # (n_samples, n_shares, 3): each with the ends of its interval
-        shares = placed(np.stack([answers[name] for name in ("share", "low", "high")], axis=2))
-        proportion = np.full((len(samples), len(present), 3), np.nan)
-        proportion[:, present] = shares[:, :c]
-        unknown = shares[:, c] if self.soft else np.full((len(samples), 3), np.nan)
-        numbers: dict[str, Any] = {name: placed(answers[name]) for name in ("distance", "misfit", "p_value")}
-        numbers |= {name: placed(answers[name], 0) for name in ("n_cells", "n_invalid")}
-        numbers["flag"] = self._flags(numbers, unknown, shares)
-        numbers["unknown_baseline"] = self.unknown_baseline_ if self.soft else np.nan
-        return result.assembled(
-            samples, self.labels_, self.class_counts_, proportion, unknown, numbers, self._result_attributes()
-        )
-
-    def _flags(self, answers: dict[str, np.ndarray], unknown: np.ndarray, shares: np.ndarray) -> list[str]:
-        usual = Baseline(self.unknown_baseline_, self.misfit_baseline_)
-        always = remarks.source_reasons(self.labels_, self.class_counts_)
-        own = remarks.sample_reasons(answers, unknown, usual)
-        names = [*self.labels_[self.class_counts_ > 0], learned.unknown_name(self.labels_)]
-        sets = learned.traded(self.confounded_, self.labels_, self.soft)
-        of_labels = remarks.label_reasons(names, sets, shares, answers["n_cells"])
-        return [flag([*mine, *theirs, *always]) for mine, theirs in zip(own, of_labels, strict=True)]
-
-    def _result_attributes(self) -> dict[str, Any]:
-        return {
-            "method": ("soft" if self.soft else "hard") + " distribution feature matching",
-            "citation": CITATION,
-            "parameters": json.dumps(self.get_params(), default=str),
-            "seed": self.seed_,
-            "bandwidth": self.bandwidth_,
-            "delta_min": self.delta_min_,
-            "lambda_min": self.lambda_min_,
-            "misfit_baseline": self.misfit_baseline_,
-            "resampled": learned.resampled(self.n_bootstrap, self.resample, self.source_),
-            "source_samples": json.dumps(self.source_samples_),
-        }

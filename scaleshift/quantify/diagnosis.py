@@ -90,8 +90,8 @@ def diagnose(model: Any, X: Any, sample: Any = None) -> xr.Dataset:
     Raises
     ------
     DataError
-        If the model has no feature vectors (the exact kernel), a marker is missing, or rows are not finite
-        (unless the model has ``invalid="drop"``).
+        If the model has no kernel with feature vectors, a marker is missing, or rows are not finite (unless
+        the model has ``invalid="drop"``).
 
     Notes
     -----
@@ -113,8 +113,11 @@ def diagnose(model: Any, X: Any, sample: Any = None) -> xr.Dataset:
     ('batch shift', 'column 1')
     """
     check_is_fitted(model, "source_")
-    if not isinstance(model.embedding_, ExplicitEmbedding):
-        raise DataError("the exact kernel keeps no feature vectors: diagnose with 'landmarks' or 'fourier'")
+    if not isinstance(model.embedding_, ExplicitEmbedding) or hasattr(model.embedding_, "log_posterior"):
+        raise DataError(
+            "diagnose needs a kernel with feature vectors, which the exact kernel and classifiers do not have: "
+            "fit a DFM with features='landmarks' or 'fourier'"
+        )
     rows = model._rows(X, sample)
     known = known_classes(model)
     result = _empty(model, rows, known)

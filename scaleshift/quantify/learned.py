@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,8 @@ from scaleshift.errors import DataError
 from scaleshift.quantify import geometry
 from scaleshift.quantify.baseline import baseline
 from scaleshift.quantify.features import Embedding, ExplicitEmbedding
-from scaleshift.quantify.matching import Matcher, source_replicates
+from scaleshift.quantify.matching import Matcher
+from scaleshift.quantify.mixtures import Mixture, Resampled, redrawn
 from scaleshift.quantify.shift_test import shift_test
 from scaleshift.quantify.source import SourceState
 
@@ -119,19 +120,20 @@ def check_mergeable(a: Any, b: Any) -> None:
 def matcher(
     source: SourceState,
     embedding: Embedding,
+    mixture: Callable[[Embedding, np.ndarray, Resampled | None], Mixture],
     *,
-    soft: bool,
     sets: list[list[Any]],
     n_bootstrap: int,
     level: float,
     resample: str | None,
     seed: int,
+    bounded: bool = True,
 ) -> Matcher:
     """What answers for the samples, of the classes that have rows."""
     present = source.class_counts > 0
     means = source.means[present]
     names = [*source.labels[present].tolist(), unknown_name(source.labels)]
-    replicates = test = None
+    again = test = None
     if isinstance(embedding, ExplicitEmbedding):
         sums, counts = source.sums[present], source.counts[present]
         if not n_bootstrap:  # folds that the source has all the same are not used
@@ -141,15 +143,14 @@ def matcher(
             if draws_samples(resample, source):
                 sums, counts = source.by_sample()
                 sums, counts = sums[present], counts[present]
-            replicates = source_replicates(embedding, sums, counts, n_bootstrap, seed)
+            again = redrawn(embedding, sums, counts, n_bootstrap, seed)
+    in_sets = np.array([[name in found for name in names] for found in sets], bool)
     return Matcher(
         embedding,
-        soft,
-        means,
-        embedding.gram(means),
-        np.array([[name in found for name in names] for found in sets], bool).reshape(len(sets), len(names)),
+        mixture(embedding, means, again),
+        in_sets.reshape(len(sets), len(names)),
         level,
         seed,
-        replicates,
         test,
+        bounded,
     )

@@ -54,7 +54,9 @@ def novelty(model: Any, X: Any) -> Any:
     check_is_fitted(model, "source_")
     scores = class_scores(model)
     if not isinstance(scores, KernelScores):
-        raise DataError("a classifier does not see cells unlike every class: fit a DFM, features='landmarks'")
+        raise DataError(
+            "a classifier does not see cells that are unlike every class: fit a DFM with features='landmarks'"
+        )
     return passes.map_rows(novelty_rows, model._rows(X, None).only(), scores=scores)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.blocks.block import Block
 from scaleshift.kernels.reference import Array
 from scaleshift.quantify.features import Embedding
 
@@ -39,10 +40,9 @@ class KernelScores:
 
 @dataclass(frozen=True)
 class ClassifierScores:
-    """p(i | x) over the class's share of the source: what a classifier knows of the density of class i."""
+    """p(i | x) over the share of class i in what the classifier learned from: its density, up to one factor."""
 
-    embedding: Any  # has `log_posterior(x) -> (n, n_labels)`
-    counts: np.ndarray  # (n_labels,) source cells of each class
+    embedding: Any  # has `log_posterior(x) -> (n, n_labels)` and `prior`, (n_labels,)
     typical: None = None  # such densities have no scale: they do not see unknown cells
 
     @property
@@ -52,8 +52,8 @@ class ClassifierScores:
 
     def __call__(self, x: Array) -> np.ndarray:
         """Bayes' rule, backwards."""
-        share = np.where(self.counts > 0, self.counts, np.inf)
-        return np.exp(self.embedding.log_posterior(x)) / share
+        prior = self.embedding.prior
+        return np.exp(self.embedding.log_posterior(x)) / np.where(prior > 0, prior, np.inf)
 
 
 ClassScores = KernelScores | ClassifierScores
@@ -61,15 +61,15 @@ ClassScores = KernelScores | ClassifierScores
 
 def row_features(embedding: Embedding, x: Array) -> np.ndarray:
     """The embedding's sums of every single row, (n, width); for few rows."""
-    return embedding.sums(x, np.arange(len(x), dtype=np.int32), len(x), **embedding.parameters)
+    block = Block(x, {}, 0, np.ones(len(x), bool), np.zeros(x.shape[1]))
+    return embedding.target_sums(block, np.arange(len(x), dtype=np.int32), len(x))
 
 
 def class_scores(model: Any) -> ClassScores:
     """Densities by the model's classifier where it has one, else by its kernel."""
-    embedding, counts = model.embedding_, model.class_counts_
+    embedding, present = model.embedding_, model.class_counts_ > 0
     if hasattr(embedding, "log_posterior"):
-        return ClassifierScores(embedding, counts)
-    present = counts > 0
-    weights = np.zeros((embedding.width, len(counts)))
+        return ClassifierScores(embedding)
+    weights = np.zeros((embedding.width, len(present)))
     weights[:, present] = embedding.products(model.source_.means[present], np.eye(embedding.width))
     return KernelScores(embedding, weights, np.where(present, np.diag(model.gram_), 1.0))

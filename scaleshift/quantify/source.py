@@ -217,7 +217,7 @@ def source_sums(
     for first in range(0, present.size, GROUPS_AT_A_TIME):
         n = min(GROUPS_AT_A_TIME, present.size - first)
         here = np.where((local >= first) & (local < first + n), local - first, -1)
-        sums += gather[:, first : first + n] @ embedding.sums(block.x, here, n, **embedding.parameters)
+        sums += gather[:, first : first + n] @ embedding.source_sums(block, here, n)
     counts = gather @ n_rows[present]
     return {
         "sums": sums[:n_by_fold].reshape(n_labels, n_folds, embedding.width),

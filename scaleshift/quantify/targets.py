@@ -165,7 +165,7 @@ def sample_sums(
     if folds is not None:
         group += folds(block.start, keys[sample])
     group[~block.valid] = -1
-    sums = embedding.sums(block.x, group, n * n_folds, **embedding.parameters)
+    sums = embedding.target_sums(block, group, n * n_folds)
     counts = np.bincount(group[group >= 0], minlength=n * n_folds)
     n_foreign = [np.bincount(sample[block.columns["label"] == code], minlength=n) for code in foreign]
     return {

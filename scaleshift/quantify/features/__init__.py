@@ -6,6 +6,7 @@ from typing import Any
 
 from scaleshift.errors import DataError
 from scaleshift.quantify.features.base import Embedding, ExplicitEmbedding, FeatureMap, Learned, Source
+from scaleshift.quantify.features.classifier import ClassifierFeatures
 from scaleshift.quantify.features.fourier import FourierFeatures
 from scaleshift.quantify.features.gaussian import GaussianKernel
 from scaleshift.quantify.features.landmarks import LandmarkFeatures
@@ -14,9 +15,11 @@ MAPS: dict[str, type[FeatureMap]] = {
     "fourier": FourierFeatures,
     "landmarks": LandmarkFeatures,
     "gaussian": GaussianKernel,
+    "classifier": ClassifierFeatures,
 }
 
 __all__ = [
+    "ClassifierFeatures",
     "Embedding",
     "ExplicitEmbedding",
     "FeatureMap",

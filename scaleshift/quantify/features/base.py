@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from scaleshift.blocks import noise, passes
-from scaleshift.blocks.block import Rows
+from scaleshift.blocks.block import Block, Rows
 from scaleshift.quantify import bandwidth
 
 
@@ -28,6 +28,11 @@ class Source:
     bandwidth: float | str  # a number, or "auto"
     criterion: str
     seed: int
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the rows that `draw` gives."""
+        return self.rows.n_markers
 
     def resolve_bandwidth(self, own: float | str, drawn: Mapping[str, np.ndarray] | None = None) -> float:
         """The map's own bandwidth where it is a number, else the quantifier's.
@@ -61,6 +66,17 @@ class Embedding(ABC):
 
     #: Mean of k(x, x) over rows: what debiasing takes off the diagonal of the Gram matrix.
     self_product: float = 1.0
+
+    def source_sums(self, block: Block, groups: np.ndarray, n_groups: int) -> np.ndarray:
+        """Feature sums of labelled rows by group: -> (n_groups, width). Negative groups are left out.
+
+        The block has the columns "label" and, where the source has several samples, "sample".
+        """
+        return self.target_sums(block, groups, n_groups)
+
+    def target_sums(self, block: Block, groups: np.ndarray, n_groups: int) -> np.ndarray:
+        """The same of rows whose labels are not known."""
+        return self.sums(block.x, groups, n_groups, **self.parameters)
 
     @property
     @abstractmethod

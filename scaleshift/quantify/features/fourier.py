@@ -67,7 +67,7 @@ class FourierFeatures(FeatureMap):
         """Draw the frequencies, or take those given."""
         if self.kernel != "gaussian":
             raise DataError(f"kernel={self.kernel!r}: FourierFeatures knows 'gaussian'")
-        d = source.rows.n_markers
+        d = source.n_columns
         if self.frequencies is not None:
             given = np.asarray(self.frequencies)
             if given.ndim != 2 or given.shape[1] != d or not len(given) or given.dtype.kind not in "iuf":

@@ -68,7 +68,7 @@ class LandmarkFeatures(FeatureMap):
         if self.kernel != "gaussian":
             raise DataError(f"kernel={self.kernel!r}: LandmarkFeatures knows 'gaussian'")
         if self.landmarks is not None:
-            landmarks = _given(self.landmarks, source.rows.n_markers)
+            landmarks = _given(self.landmarks, source.n_columns)
             return embedding(landmarks, source.resolve_bandwidth(self.bandwidth))
         m = self.n_landmarks
         if not isinstance(m, int | np.integer) or m < 1:

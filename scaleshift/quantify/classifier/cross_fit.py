@@ -1,0 +1,127 @@
+"""Classifiers fitted on a bounded sample of the source, so that every labelled row is predicted held out."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scaleshift.blocks.block import Block
+from scaleshift.errors import DataError
+from scaleshift.kernels.reference import to_numpy
+from scaleshift.quantify.classifier.models import Model, check_estimator, fitted, fitted_already
+from scaleshift.quantify.classifier.parts import Parts, divided
+from scaleshift.quantify.features.base import Source
+
+MAX_ROWS = 20_000  # of the source are learned from
+LEAST = 200  # of a class, where it has them
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """One classifier for each part of the source, fitted without it, and one fitted on all parts."""
+
+    n_labels: int
+    prior: np.ndarray  # (n_labels,) class shares of the rows that were learned from
+    held_out: tuple[Model, ...]  # by part; none for a classifier that came fitted
+    whole: Model
+    parts: Parts | None
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return sum(model.nbytes for model in (*self.held_out, self.whole))
+
+    def log_posterior(self, x: np.ndarray) -> np.ndarray:
+        """Of rows that were not learned from: (n, n_markers) -> (n, n_labels), -inf for classes unknown."""
+        return _log_posterior(self.whole, x, self.n_labels)
+
+    def log_posterior_held_out(self, block: Block) -> np.ndarray:
+        """Of labelled rows, each by the classifier that has not seen its part: -> (n, n_labels)."""
+        x, code = to_numpy(block.x), block.columns["label"]
+        if self.parts is None:
+            return self.log_posterior(x)
+        return self._by_part(x, self.parts.of_block(block.start, code))
+
+    def log_posterior_drawn(self, drawn: dict[str, np.ndarray]) -> np.ndarray:
+        """The same of rows that `passes.sample` gave."""
+        if self.parts is None:
+            return self.log_posterior(drawn["x"])
+        return self._by_part(drawn["x"], self.parts.of_rows(drawn["row"], drawn["code"]))
+
+    def _by_part(self, x: np.ndarray, part: np.ndarray) -> np.ndarray:
+        found = np.empty((len(x), self.n_labels))
+        for number in np.unique(part):
+            here = part == number
+            model = self.whole if number < 0 else self.held_out[number]
+            found[here] = _log_posterior(model, x[here], self.n_labels)
+        return found
+
+
+def _log_posterior(model: Model, x: np.ndarray, n_labels: int) -> np.ndarray:
+    found = np.full((len(x), n_labels), -np.inf)
+    if len(x):  # scikit-learn refuses no rows
+        found[:, model.classes] = model.log_posterior(x)
+    return found
+
+
+def cross_fit(estimator: Any, cv: int | str, source: Source, seed: int) -> CrossFit:
+    """Fit the classifiers: one pass over the source draws at most about 20 000 rows to learn from.
+
+    Parameters
+    ----------
+    estimator : None or scikit-learn style classifier
+        None is the default one.
+    cv : int or "prefit"
+        How many parts the source has. "prefit": the estimator is fitted already, on other rows.
+    source : Source
+    seed : int
+    """
+    n_labels = len(source.counts)
+    check_estimator(estimator)
+    if isinstance(cv, str) and cv == "prefit":
+        model = fitted_already(estimator, source.rows.categories("label"))
+        return CrossFit(n_labels, source.counts / source.counts.sum(), (), model, None)
+    if not isinstance(cv, int | np.integer) or cv < 2:
+        raise DataError(f"cv={cv!r}: expected a number of parts from 2, or 'prefit'")
+    drawn = source.draw(allocation(source.counts))
+    x, code = drawn["x"], drawn["code"]
+    if not len(x):
+        raise DataError("no labelled row of the source is finite")
+    parts = divided(source.counts, int(cv), seed)
+    part = parts.of_rows(drawn["row"], code)
+    held_out = tuple(fitted(estimator, x[part != number], code[part != number]) for number in range(cv))
+    prior = np.bincount(code, minlength=n_labels) / len(code)
+    return CrossFit(n_labels, prior, held_out, fitted(estimator, x, code), parts)
+
+
+def allocation(counts: np.ndarray) -> np.ndarray:
+    """Rows of each class to learn from: by class size, 200 at least where there are.
+
+    Examples
+    --------
+    >>> allocation(np.array([1_000_000, 100, 1_000])).tolist()
+    [19978, 100, 200]
+    """
+    share = np.rint(MAX_ROWS * counts / max(counts.sum(), 1)).astype(np.int64)
+    return np.minimum(counts, np.maximum(share, LEAST) if counts.sum() > MAX_ROWS else counts)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two learned things hold the same numbers; of estimators, whether they are one object.
+
+    Examples
+    --------
+    >>> same(Parts(2, 0, np.array([True])), Parts(2, 0, np.array([True])))
+    True
+    """
+    if dataclasses.is_dataclass(a):
+        names = [field.name for field in dataclasses.fields(a)]
+        return type(a) is type(b) and all(same(getattr(a, name), getattr(b, name)) for name in names)
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and np.array_equal(a, b)
+    return a is b or (isinstance(a, int | float | str) and a == b)

@@ -1,0 +1,117 @@
+"""The default classifier: logistic regression on the markers and their products, kept as arrays."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_softmax
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+MAX_PRODUCTS = 30  # markers: beyond, 500 products cost more than they tell
+
+
+def default_classifier(n_markers: int) -> Pipeline:
+    """Multinomial logistic regression, C = 1, on standardised markers and their products x_i x_j, i <= j.
+
+    Above 30 markers on the markers alone.
+
+    Parameters
+    ----------
+    n_markers : int
+
+    Returns
+    -------
+    sklearn.pipeline.Pipeline
+        Not fitted.
+
+    Examples
+    --------
+    >>> len(default_classifier(5).steps), len(default_classifier(100).steps)
+    (4, 2)
+    """
+    linear = [StandardScaler(), LogisticRegression(max_iter=1_000)]
+    if n_markers > MAX_PRODUCTS:
+        return make_pipeline(*linear)
+    return make_pipeline(StandardScaler(), PolynomialFeatures(include_bias=False), *linear)
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """A fitted default classifier as arrays: quick on workers, and kept without pickle."""
+
+    classes: np.ndarray  # (n_classes,) codes, ascending
+    location: np.ndarray  # (n_markers,)
+    scale: np.ndarray  # (n_markers,)
+    linear: np.ndarray  # (n_markers, n_classes)
+    products: np.ndarray  # (n_markers (n_markers + 1) / 2, n_classes), or none
+    intercept: np.ndarray  # (n_classes,)
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return self.linear.nbytes + self.products.nbytes
+
+    def log_posterior(self, x: np.ndarray) -> np.ndarray:
+        """Logarithms of the class probabilities: (n, n_markers) -> (n, n_classes), float64."""
+        z = (x - self.location) / self.scale
+        logits = z @ self.linear + self.intercept
+        if len(self.products):
+            first = 0
+            for i in range(z.shape[1]):  # the products of marker i with itself and those after it
+                after = z[:, i:]
+                logits += (z[:, i, None] * after) @ self.products[first : first + after.shape[1]]
+                first += after.shape[1]
+        return log_softmax(logits, axis=1)
+
+
+def fit_logistic(x: np.ndarray, code: np.ndarray) -> Logistic:
+    """Fit the default classifier.
+
+    Parameters
+    ----------
+    x : numpy.ndarray, shape (n, n_markers)
+    code : numpy.ndarray of int, shape (n,)
+        Two classes at least.
+
+    Returns
+    -------
+    Logistic
+
+    Examples
+    --------
+    >>> x = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> fit_logistic(x, np.array([0, 0, 1, 1])).log_posterior(x).argmax(axis=1).tolist()
+    [0, 0, 1, 1]
+    """
+    pipeline = default_classifier(x.shape[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # nothing that a user could mend
+        pipeline.fit(x.astype(np.float64), code)
+    return of_pipeline(pipeline)
+
+
+def of_pipeline(pipeline: Pipeline) -> Logistic:
+    """The arrays of a fitted default classifier: the second scaler becomes part of the coefficients."""
+    first, *_, last, model = pipeline.named_steps.values()
+    d = first.n_features_in_
+    if len(pipeline.steps) == 2:
+        mean, scale = np.zeros(d), np.ones(d)
+    else:
+        mean, scale = last.mean_, last.scale_
+    coef, intercept = model.coef_, model.intercept_
+    if len(model.classes_) == 2:  # scikit-learn gives the second class alone
+        coef, intercept = np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)
+    weights = np.ascontiguousarray((coef / scale).T)
+    return Logistic(
+        model.classes_.astype(np.int64),
+        first.mean_,
+        first.scale_,
+        weights[:d],
+        weights[d:],
+        intercept - mean @ weights,
+    )

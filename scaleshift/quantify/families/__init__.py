@@ -1,0 +1,1 @@
+"""Quantifiers on what a classifier says, and on histograms: one file a family."""

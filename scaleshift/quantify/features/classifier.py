@@ -1,0 +1,237 @@
+"""What a classifier says of a row, as its features: one-hot predictions, probabilities or logits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from scaleshift.blocks.block import Block
+from scaleshift.errors import DataError
+from scaleshift.kernels.reference import Array, to_numpy
+from scaleshift.quantify import bandwidth
+from scaleshift.quantify.classifier.cross_fit import CrossFit, cross_fit, same
+from scaleshift.quantify.features.base import Embedding, ExplicitEmbedding, FeatureMap, Source
+
+OUTPUTS = ("hard", "proba", "logit")
+FLOOR = np.log(1e-12)  # of a log probability: certainty is no infinite logit
+
+
+class ClassifierFeatures(FeatureMap):
+    """Features by a classifier, cross-fitted on the source; alone, or under a kernel map.
+
+    Matching the means of "hard" outputs is BBSE+: class proportions from confusion and predicted shares.
+
+    Parameters
+    ----------
+    estimator : None or scikit-learn style classifier, default None
+        None is logistic regression on the markers and their products. It is fitted on at most about 20 000
+        rows of the source, drawn by class; predictions are made block by block on the workers.
+    output : {"hard", "proba", "logit"}, default "hard"
+        One-hot predictions, class probabilities, or logarithms of these, centred.
+    cv : int or "prefit", default 5
+        Parts of the source: its rows are predicted by a classifier that has not seen their part, those of
+        targets by one fitted on all. "prefit": the estimator is fitted already, on rows that are not the
+        source's, and its classes are labels of the source.
+    kernel_map : FeatureMap, optional
+        Applied to the outputs: `FourierFeatures()`, say. Usual with "logit".
+    random_state : None, int or numpy.random.Generator
+        Of the parts; None takes the quantifier's.
+
+    Notes
+    -----
+    A class of fewer than 2 rows a part is learned from in every part. Cells unlike every class are invisible
+    to a classifier: soft matching on its outputs does not find them. Source: Lipton, Wang and Smola (2018),
+    "Detecting and correcting for label shift with black box predictors".
+
+    Examples
+    --------
+    >>> ClassifierFeatures(output="proba").output
+    'proba'
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        output: str = "hard",
+        cv: int | str = 5,
+        kernel_map: Any = None,
+        random_state: Any = None,
+    ):
+        self.estimator = estimator
+        self.output = output
+        self.cv = cv
+        self.kernel_map = kernel_map
+        self.random_state = random_state
+
+    def learn(self, source: Source) -> ClassifierEmbedding:
+        """Fit the classifiers, and the kernel map on their outputs."""
+        if self.output not in OUTPUTS:
+            raise DataError(f"output={self.output!r}: expected one of {', '.join(OUTPUTS)}")
+        if self.kernel_map is not None and not isinstance(self.kernel_map, FeatureMap):
+            raise DataError(f"kernel_map={self.kernel_map!r}: expected a map such as FourierFeatures()")
+        fits = cross_fit(self.estimator, self.cv, source, source.seed_of(self.random_state))
+        if self.kernel_map is None:
+            drawn = source.draw(bandwidth.allocation(source.counts))
+            x = outputs(fits.log_posterior_drawn(drawn), self.output)
+            return ClassifierEmbedding(fits, self.output, float(np.square(x).sum(axis=1).mean()))
+        fields = (source.rows, source.counts, source.bandwidth, source.criterion, source.seed)
+        inner = self.kernel_map.learn(_Outputs(*fields, of=source, fits=fits, output=self.output))
+        if not isinstance(inner, ExplicitEmbedding):
+            raise DataError(
+                f"kernel_map={self.kernel_map!r} keeps rows: expected Fourier features or landmarks"
+            )
+        return MappedClassifierEmbedding(fits, self.output, inner.self_product, inner=inner)
+
+
+def outputs(log_posterior: np.ndarray, output: str) -> np.ndarray:
+    """Features of rows by their log posteriors: (n, n_labels) -> (n, n_labels).
+
+    Examples
+    --------
+    >>> outputs(np.log([[0.8, 0.2]]), "hard").tolist(), outputs(np.log([[0.5, 0.5]]), "logit").tolist()
+    ([[1.0, 0.0]], [[0.0, 0.0]])
+    """
+    if output == "proba":
+        return np.exp(log_posterior)
+    if output == "hard":
+        return (np.arange(log_posterior.shape[1]) == log_posterior.argmax(axis=1)[:, None]).astype(float)
+    logits = np.maximum(log_posterior, FLOOR)
+    return logits - logits.mean(axis=1, keepdims=True)
+
+
+def group_sums(values: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
+    """Sums of rows by group, float64: (n, width) -> (n_groups, width). Negative groups are left out.
+
+    Examples
+    --------
+    >>> group_sums(np.array([[1.0], [2.0], [4.0]]), np.array([1, -1, 1]), 2).tolist()
+    [[0.0], [5.0]]
+    """
+    taken = np.flatnonzero(groups >= 0)
+    place = (np.ones(taken.size), (groups[taken], taken))
+    return sparse.csr_array(place, (n_groups, len(groups))) @ values
+
+
+@dataclass(frozen=True)
+class ClassifierEmbedding(ExplicitEmbedding):
+    """Outputs of cross-fitted classifiers."""
+
+    fits: CrossFit
+    output: str
+    self_product: float
+
+    @property
+    def bandwidth(self) -> float:  # type: ignore[override]
+        """There is none."""
+        return float("nan")
+
+    @property
+    def width(self) -> int:
+        """One feature a label."""
+        return self.fits.n_labels
+
+    @property
+    def n_matching(self) -> int:  # type: ignore[override]
+        """All of them."""
+        return self.width
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The classifiers and what is taken of them."""
+        return {"fits": self.fits, "output": self.output}
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return self.fits.nbytes
+
+    def same_as(self, other: Embedding) -> bool:
+        """Whether states of both can be added: the same classifiers, not merely the same settings."""
+        return same(self, other)
+
+    @property
+    def prior(self) -> np.ndarray:
+        """Class shares of the rows that were learned from, (n_labels,)."""
+        return self.fits.prior
+
+    def log_posterior(self, x: Array) -> np.ndarray:
+        """What the classifier of the whole source says of rows: (n, n_markers) -> (n, n_labels)."""
+        return self.fits.log_posterior(to_numpy(x))
+
+    def features(self, means: np.ndarray) -> np.ndarray:
+        """As they are."""
+        return means
+
+    def source_sums(self, block: Block, groups: np.ndarray, n_groups: int) -> np.ndarray:
+        """Sums over labelled rows, each as predicted by a classifier that has not seen it."""
+        return self._sums(self.fits.log_posterior_held_out(block), groups, n_groups)
+
+    def target_sums(self, block: Block, groups: np.ndarray, n_groups: int) -> np.ndarray:
+        """Sums over rows as predicted by the classifier of the whole source."""
+        return self._sums(self.fits.log_posterior(to_numpy(block.x)), groups, n_groups)
+
+    def _sums(self, log_posterior: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
+        return group_sums(outputs(log_posterior, self.output), groups, n_groups)
+
+
+@dataclass(frozen=True)
+class MappedClassifierEmbedding(ClassifierEmbedding):
+    """A kernel map of the outputs."""
+
+    inner: ExplicitEmbedding = field(kw_only=True)
+
+    @property
+    def width(self) -> int:
+        """That of the kernel map."""
+        return self.inner.width
+
+    @property
+    def n_matching(self) -> int:  # type: ignore[override]
+        """That of the kernel map."""
+        return self.inner.n_matching
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The classifiers, what is taken of them, and the kernel map."""
+        return {**super().parameters, "inner": self.inner}
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return self.fits.nbytes + self.inner.nbytes
+
+    @property
+    def bandwidth(self) -> float:  # type: ignore[override]
+        """That of the kernel map, in the units of the outputs."""
+        return self.inner.bandwidth
+
+    def features(self, means: np.ndarray) -> np.ndarray:
+        """Those of the kernel map."""
+        return self.inner.features(means)
+
+    def _sums(self, log_posterior: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
+        x = outputs(log_posterior, self.output)
+        return self.inner.sums(x, groups, n_groups, **self.inner.parameters)
+
+
+@dataclass(frozen=True)
+class _Outputs(Source):
+    """A source whose rows are what classifiers say of them, each held out."""
+
+    of: Source
+    fits: CrossFit
+    output: str
+
+    @property
+    def n_columns(self) -> int:
+        """One output a label."""
+        return self.fits.n_labels
+
+    def draw(self, n: np.ndarray) -> dict[str, np.ndarray]:
+        """Outputs of the rows that the source draws."""
+        drawn = self.of.draw(n)
+        return {**drawn, "x": outputs(self.fits.log_posterior_drawn(drawn), self.output)}
