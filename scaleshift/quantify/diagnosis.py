@@ -115,8 +115,8 @@ def diagnose(model: Any, X: Any, sample: Any = None) -> xr.Dataset:
     check_is_fitted(model, "source_")
     if not isinstance(model.embedding_, ExplicitEmbedding) or hasattr(model.embedding_, "log_posterior"):
         raise DataError(
-            "diagnose needs a kernel with feature vectors, which the exact kernel and classifiers do not have: "
-            "fit a DFM with features='landmarks' or 'fourier'"
+            "diagnose needs a kernel with feature vectors, which the exact kernel and classifiers do not "
+            "have: fit a DFM with features='landmarks' or 'fourier'"
         )
     rows = model._rows(X, sample)
     known = known_classes(model)

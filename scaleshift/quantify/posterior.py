@@ -66,7 +66,7 @@ def _prior(model: Any, scores: ClassScores, result: xr.Dataset, samples: np.ndar
     if lacking:
         raise DataError(f"the proportions lack the label(s) {', '.join(lacking)}: they are of another model")
     found = result.sel(sample=samples)
-    share = np.nan_to_num(found["proportion"].sel(label=model.labels_).values)
+    share = np.maximum(np.nan_to_num(found["proportion"].sel(label=model.labels_).values), 0)
     if not getattr(model, "soft", False) or scores.typical is None:
         return share
     unknown, known = found["unknown"].values, share.sum(axis=1)

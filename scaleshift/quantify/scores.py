@@ -40,7 +40,7 @@ class KernelScores:
 
 @dataclass(frozen=True)
 class ClassifierScores:
-    """p(i | x) over the share of class i in what the classifier learned from: its density, up to one factor."""
+    """p(i | x) over the share of class i in what the classifier learned from: its density, up to a factor."""
 
     embedding: Any  # has `log_posterior(x) -> (n, n_labels)` and `prior`, (n_labels,)
     typical: None = None  # such densities have no scale: they do not see unknown cells
