@@ -9,7 +9,13 @@ import numpy as np
 
 from scaleshift.quantify.features import ExplicitEmbedding
 from scaleshift.quantify.moments import centres_and_spreads
-from scaleshift.quantify.scores import UNKNOWN_DENSITY, row_features
+from scaleshift.quantify.scores import (
+    UNKNOWN_DENSITY,
+    posteriors,
+    row_features,
+    sharpness,
+    usual_density,
+)
 from scaleshift.solve.simplex import simplex_least_squares
 
 N_STEPS = 3  # of moving back and giving cells to classes again
@@ -27,6 +33,12 @@ class KnownClasses:
     counts: np.ndarray  # (n_labels,)
     centres: np.ndarray  # (n_labels, n_markers)
     spreads: np.ndarray  # (n_labels, n_markers) within-class sd
+    power: float  # to which densities are as sharp as the classes
+
+    @property
+    def typical(self) -> np.ndarray:
+        """Mean density of each class at its own cells, (n_labels,)."""
+        return np.sum(self.matched**2, axis=1)
 
     @property
     def matched(self) -> np.ndarray:
@@ -66,7 +78,8 @@ def known_classes(model: Any) -> KnownClasses:
     present, source, embedding = model.class_counts_ > 0, model.source_, model.embedding_
     counts = model.class_counts_[present]
     centres, spreads = centres_and_spreads(source.moments[present], counts)
-    return KnownClasses(embedding, embedding.features(source.means[present]), counts, centres, spreads)
+    means = embedding.features(source.means[present])
+    return KnownClasses(embedding, means, counts, centres, spreads, sharpness(model))
 
 
 def align(known: KnownClasses, x: np.ndarray) -> Aligned:
@@ -83,7 +96,7 @@ def align(known: KnownClasses, x: np.ndarray) -> Aligned:
     move = np.zeros_like(known.centres)
     moved_back = x
     for _ in range(N_STEPS):
-        nearest = np.argmax(after.hard * after.density, axis=1)
+        nearest = np.argmax(_posteriors(known, after.density, after.hard), axis=1)
         off = (moved_back - known.centres[nearest]) / known.spreads[nearest]
         near = np.sqrt(np.mean(off**2, axis=1)) < NEAR
         member = (nearest[near, None] == np.arange(len(n))).astype(np.float64)
@@ -129,20 +142,20 @@ def match(known: KnownClasses, x: np.ndarray) -> Fit:
     )
 
 
-def unknown_weights(fit: Fit, typical: np.ndarray) -> np.ndarray:
+def unknown_weights(known: KnownClasses, fit: Fit) -> np.ndarray:
     """How much each cell belongs to the unknown population, (n,), from 0 to 1.
 
-    1 - sum_i a_i p_i(x) / q(x), the density ratio of the classes to the sample itself. Where cells are so few
-    and far between that the sample has hardly any density of its own, the ratio says nothing: a cell where no
-    class has a tenth of its usual density is unknown as it is.
-
-    Parameters
-    ----------
-    fit : Fit
-    typical : numpy.ndarray, shape (n_labels,)
-        Density of each class at its own cells.
+    1 - sum_i a_i p_i(x) / q(x), the density ratio of the classes to the sample itself, shows unknown cells
+    that lie together, also where they overlap with a class. Where they are so few and far between that the
+    sample has hardly any density of its own, the posterior of a flat density does. The larger one counts.
     """
-    floor = 1e-3 * typical.mean()
-    by_ratio = np.clip(1 - fit.density @ fit.soft / np.maximum(fit.own_density, floor), 0, 1)
-    nearness = np.max(fit.density / typical, axis=1)
-    return np.maximum(by_ratio, np.where(nearness < UNKNOWN_DENSITY, 1 - nearness, 0))
+    usual = usual_density(fit.soft, known.typical)
+    by_ratio = 1 - fit.density @ fit.soft / np.maximum(fit.own_density, 1e-3 * usual)
+    flat = np.full(len(fit.density), UNKNOWN_DENSITY * usual)
+    share = np.append(fit.soft, fit.unknown)
+    by_density = _posteriors(known, np.column_stack([fit.density, flat]), share)[:, -1]
+    return np.clip(np.maximum(by_ratio, by_density), 0, 1)
+
+
+def _posteriors(known: KnownClasses, density: np.ndarray, share: np.ndarray) -> np.ndarray:
+    return posteriors(density, np.broadcast_to(share, density.shape), known.power)

@@ -98,7 +98,7 @@ def diagnose(model: Any, X: Any, sample: Any = None) -> xr.Dataset:
     One pass over X for each 200 samples. An unknown population that overlaps with a class looks as if that
     class had moved: read ``class_shift`` beside the verdict. `unknown_profile` weighs cells by
     max(0, 1 - sum_i a_i p_i(x) / q(x)), with kernel densities of the classes and of the sample itself once
-    the classes are moved back; cells where no class has a tenth of its usual density count too.
+    the classes are moved back, or by their posterior of being unknown (as `DFM.posterior`) where that is more.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def _draws(rows: Rows, seed: int) -> Iterator[tuple[int, np.ndarray]]:
 def _numbers(known: KnownClasses, found: Aligned, x: np.ndarray, model: Any) -> dict[str, Any]:
     """The variables of one sample."""
     before, after = found.before, found.after
-    weight = unknown_weights(after, np.sum(known.matched**2, axis=1))
+    weight = unknown_weights(known, after)
     n_unknown = weight.sum()
     by_class = np.full((len(model.labels_), x.shape[1]), np.nan)
     by_class[model.class_counts_ > 0] = found.moved

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
-from scaleshift.quantify.scores import KernelScores, class_scores
+from scaleshift.quantify.scores import UNKNOWN_DENSITY, KernelScores, class_scores
 
 
 def novelty(model: Any, X: Any) -> Any:
@@ -61,5 +61,6 @@ def novelty(model: Any, X: Any) -> Any:
 
 
 def novelty_rows(block: Block, scores: KernelScores) -> np.ndarray:
-    """Kernel of `novelty`: 1 - the largest density of any class, relative to what its own cells have."""
-    return 1 - np.clip((scores(block.x) / scores.typical).max(axis=1), 0, 1)
+    """Kernel of the pass: how much less dense than usual the densest class is, sharpened."""
+    nearness = (scores(block.x) / scores.typical).max(axis=1)
+    return 1 / (1 + (nearness / UNKNOWN_DENSITY) ** scores.power)

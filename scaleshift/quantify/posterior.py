@@ -12,7 +12,7 @@ from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
 from scaleshift.quantify.learned import unknown_name
-from scaleshift.quantify.scores import UNKNOWN_DENSITY, ClassScores, class_scores
+from scaleshift.quantify.scores import UNKNOWN_DENSITY, ClassScores, class_scores, posteriors, usual_density
 
 
 def posterior(model: Any, X: Any, proportion: xr.Dataset | None = None, sample: Any = None) -> xr.DataArray:
@@ -22,39 +22,39 @@ def posterior(model: Any, X: Any, proportion: xr.Dataset | None = None, sample: 
         proportion = model.predict(X, sample)
     rows = model._rows(X, sample).only("sample")
     scores = class_scores(model)
-    prior = _prior(model, scores, proportion, rows.categories("sample"))
+    prior, unknown_density = _prior(model, scores, proportion, rows.categories("sample"))
     names = model.labels_.tolist()
-    if prior.shape[1] > len(names):
+    if unknown_density is not None:
         names.append(unknown_name(model.labels_))
-    found = passes.map_rows(posterior_rows, rows, len(names), scores=scores, prior=prior)
+    parameters = {"scores": scores, "prior": prior, "unknown_density": unknown_density}
+    found = passes.map_rows(posterior_rows, rows, len(names), **parameters)
     attributes = {
         "long_name": "posterior",
         "units": "1",
         "description": "probability that the cell belongs to the class, under its sample's proportions",
     }
     label = np.array(names) if len({type(name) for name in names}) == 1 else np.array(names, dtype=object)
-    return xr.DataArray(found, dims=("cell", "label"), coords={"label": label}, attrs=attributes)
+    coords = {"label": label}
+    return xr.DataArray(found, coords, ("cell", "label"), name="posterior", attrs=attributes)
 
 
-def posterior_rows(block: Block, scores: ClassScores, prior: np.ndarray) -> np.ndarray:
-    """Kernel of the posteriors: prior times density, made to add up to one.
-
-    A cell where nothing has any density tells nothing: its posterior is the prior.
-    """
-    joint = prior[block.columns["sample"]]
+def posterior_rows(
+    block: Block, scores: ClassScores, prior: np.ndarray, unknown_density: np.ndarray | None
+) -> np.ndarray:
+    """Kernel of the pass: posteriors under the proportions of each row's sample."""
+    sample = block.columns["sample"]
     density = scores(block.x)
-    total = (joint[:, : density.shape[1]] * density).sum(axis=1) + joint[:, density.shape[1] :].sum(axis=1)
-    told = total > 0
-    joint[told, : density.shape[1]] *= density[told]
-    sums = joint.sum(axis=1, keepdims=True)
-    return np.divide(joint, sums, out=np.full_like(joint, np.nan), where=sums > 0)
+    if unknown_density is not None:
+        density = np.column_stack([density, unknown_density[sample]])
+    return posteriors(density, prior[sample], scores.power)
 
 
-def _prior(model: Any, scores: ClassScores, result: xr.Dataset, samples: np.ndarray) -> np.ndarray:
-    """What the densities of a sample's cells are multiplied with, (n_samples, n_labels or one more).
+def _prior(
+    model: Any, scores: ClassScores, result: xr.Dataset, samples: np.ndarray
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Proportions of each sample, (n_samples, n_labels); with unknown cells one more, and their density.
 
-    Of the unknown population nothing is known but its share: the last column is the share times a density
-    that is the same everywhere.
+    Of the unknown population nothing is known but its share: its density, (n_samples,), is the same everywhere.
     """
     missing = [str(name) for name in samples if name not in result.indexes["sample"]]
     if missing:
@@ -67,8 +67,7 @@ def _prior(model: Any, scores: ClassScores, result: xr.Dataset, samples: np.ndar
         raise DataError(f"the proportions lack the label(s) {', '.join(lacking)}: they are of another model")
     found = result.sel(sample=samples)
     share = np.maximum(np.nan_to_num(found["proportion"].sel(label=model.labels_).values), 0)
-    if not getattr(model, "soft", False) or scores.typical is None:
-        return share
-    unknown, known = found["unknown"].values, share.sum(axis=1)
-    usual = np.divide(share @ scores.typical, known, out=np.ones(len(known)), where=known > 0)
-    return np.column_stack([share, UNKNOWN_DENSITY * usual * np.nan_to_num(unknown)])
+    if not model.soft or scores.typical is None:
+        return share, None
+    prior = np.column_stack([share, np.nan_to_num(found["unknown"].values)])
+    return prior, UNKNOWN_DENSITY * usual_density(share, scores.typical)

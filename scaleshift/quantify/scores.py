@@ -10,10 +10,11 @@ import numpy as np
 from scaleshift.blocks.block import Block
 from scaleshift.kernels.reference import Array
 from scaleshift.quantify.features import Embedding
+from scaleshift.quantify.moments import centres_and_spreads
 
 TILE_ROWS = 512  # have their features at a time: those of a whole block would be gigabytes
-# Of the classes' usual density: what unknown cells get, of which nothing is known but their share.
-UNKNOWN_DENSITY = 0.1
+# Of the classes' usual kernel density: what unknown cells get, of which nothing is known but their share.
+UNKNOWN_DENSITY = 0.4
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class KernelScores:
     embedding: Embedding
     weights: np.ndarray  # (width, n_labels): a density is linear in the row's features
     typical: np.ndarray  # (n_labels,) |Phi_i|^2, the mean density of each class at its own cells
+    power: float  # to which a kernel density is as sharp as the class: see `sharpness`
 
     @property
     def nbytes(self) -> int:
@@ -30,7 +32,7 @@ class KernelScores:
         return self.embedding.nbytes + self.weights.nbytes
 
     def __call__(self, x: Array) -> np.ndarray:
-        """A tile of rows at a time; approximate kernels go below 0, densities do not."""
+        """(n, n_markers) -> (n, n_labels). Approximate kernels go below 0, densities do not."""
         scores = np.empty((len(x), self.weights.shape[1]))
         for first in range(0, len(x), TILE_ROWS):
             tile = slice(first, first + TILE_ROWS)
@@ -44,6 +46,7 @@ class ClassifierScores:
 
     embedding: Any  # has `log_posterior(x) -> (n, n_labels)` and `prior`, (n_labels,)
     typical: None = None  # such densities have no scale: they do not see unknown cells
+    power: float = 1.0
 
     @property
     def nbytes(self) -> int:
@@ -51,7 +54,7 @@ class ClassifierScores:
         return int(self.embedding.nbytes)
 
     def __call__(self, x: Array) -> np.ndarray:
-        """Bayes' rule, backwards."""
+        """Bayes' rule, backwards: (n, n_markers) -> (n, n_labels)."""
         prior = self.embedding.prior
         return np.exp(self.embedding.log_posterior(x)) / np.where(prior > 0, prior, np.inf)
 
@@ -72,4 +75,49 @@ def class_scores(model: Any) -> ClassScores:
         return ClassifierScores(embedding)
     weights = np.zeros((embedding.width, len(present)))
     weights[:, present] = embedding.products(model.source_.means[present], np.eye(embedding.width))
-    return KernelScores(embedding, weights, np.where(present, np.diag(model.gram_), 1.0))
+    return KernelScores(embedding, weights, np.where(present, np.diag(model.gram_), 1.0), sharpness(model))
+
+
+def sharpness(model: Any) -> float:
+    """1 + (bandwidth / within-class sd)^2: to this power a smoothed Gaussian is as sharp as it was.
+
+    The kernel makes a class of variance v one of variance v + bandwidth^2, and the bandwidth that tells class
+    means apart best is several sd wide: without this, posteriors hardly depend on the cell.
+    """
+    if not np.isfinite(model.bandwidth_):
+        return 1.0
+    present = model.class_counts_ > 0
+    counts = model.class_counts_[present]
+    _, spreads = centres_and_spreads(model.source_.moments[present], counts)
+    variance = np.average(np.mean(spreads**2, axis=1), weights=counts)
+    return float(1 + model.bandwidth_**2 / variance)
+
+
+def posteriors(density: np.ndarray, prior: np.ndarray, power: float) -> np.ndarray:
+    """Prior times sharpened density, made to add up to one.
+
+    A row where nothing has any density tells nothing: its posterior is the prior.
+
+    Parameters
+    ----------
+    density, prior : numpy.ndarray, shape (n, n_classes)
+    power : float
+
+    Examples
+    --------
+    >>> posteriors(np.array([[0.2, 0.1], [0.0, 0.0]]), np.array([[0.5, 0.5], [0.9, 0.1]]), 2.0).tolist()
+    [[0.8, 0.2], [0.9, 0.1]]
+    """
+    possible = np.where(prior > 0, density, 0)
+    top = possible.max(axis=1, keepdims=True)  # relative to it, powers neither overflow nor vanish
+    relative = np.divide(possible, top, out=np.ones_like(possible), where=top > 0)
+    joint = prior * relative**power
+    total = joint.sum(axis=1, keepdims=True)
+    return np.divide(joint, total, out=np.full_like(joint, np.nan), where=total > 0)
+
+
+def usual_density(share: np.ndarray, typical: np.ndarray) -> np.ndarray:
+    """Mean density of a sample's known cells in their own classes, by class shares: (..., n_labels) -> (...,)."""
+    known = share.sum(axis=-1)
+    mean = typical.mean()
+    return np.divide(share @ typical, known, out=np.full(np.shape(known), mean), where=known > 0)
