@@ -209,12 +209,16 @@ class Quantifier(BaseEstimator, ABC):
 
         Notes
         -----
-        p(i | x) is proportional to a_i <Phi(x), Phi_i>, a_i the class's proportion: a kernel density
-        classifier. Densities are smoothed by the bandwidth, so that cells between two classes get less
-        certain posteriors than they might. Unknown cells have a flat density, a tenth of what classes have at
-        their own cells: where they overlap with a class, few of them are told from it. A classifier in place
-        of the kernel gives p(i | x) a_i / b_i, b_i the class's share of the source (Saerens, Latinne and
-        Decaestecker 2002), and no unknown cells.
+        p(i | x) is proportional to a_i <Phi(x), Phi_i>^g, a_i the class's proportion: a kernel density
+        classifier. The power g = 1 + (bandwidth / within-class sd)^2 makes densities as sharp as the classes:
+        the kernel makes a Gaussian class of variance v one of v + bandwidth^2. Classes of very different
+        widths get the same g, and posteriors between them are rough. The error of Fourier features shows in
+        cells far from every class where the bandwidth is narrow: prefer landmarks for posteriors.
+
+        Unknown cells have a flat density, .4 of what classes have at their own cells: where they overlap with
+        a class, few are told from it. A cell where no class has any density is unknown, or gets the
+        proportions themselves. A classifier in place of the kernel gives p(i | x) a_i / b_i, b_i the class's
+        share of what it learned from (Saerens, Latinne and Decaestecker 2002), and no unknown cells.
 
         Examples
         --------

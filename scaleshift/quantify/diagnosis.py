@@ -98,7 +98,7 @@ def diagnose(model: Any, X: Any, sample: Any = None) -> xr.Dataset:
     One pass over X for each 200 samples. An unknown population that overlaps with a class looks as if that
     class had moved: read ``class_shift`` beside the verdict. `unknown_profile` weighs cells by
     max(0, 1 - sum_i a_i p_i(x) / q(x)), with kernel densities of the classes and of the sample itself once
-    the classes are moved back, or by their posterior of being unknown (as `DFM.posterior`) where that is more.
+    the classes are moved back, or by their posterior of being unknown, as in `DFM.posterior`, if more.
 
     Examples
     --------

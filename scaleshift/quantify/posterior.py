@@ -54,7 +54,7 @@ def _prior(
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Proportions of each sample, (n_samples, n_labels); with unknown cells one more, and their density.
 
-    Of the unknown population nothing is known but its share: its density, (n_samples,), is the same everywhere.
+    Of the unknown population nothing is known but its share: the same density, (n_samples,), everywhere.
     """
     missing = [str(name) for name in samples if name not in result.indexes["sample"]]
     if missing:

@@ -117,7 +117,7 @@ def posteriors(density: np.ndarray, prior: np.ndarray, power: float) -> np.ndarr
 
 
 def usual_density(share: np.ndarray, typical: np.ndarray) -> np.ndarray:
-    """Mean density of a sample's known cells in their own classes, by class shares: (..., n_labels) -> (...,)."""
+    """Mean density of known cells in their own classes, by class shares: (..., n_labels) -> (...,)."""
     known = share.sum(axis=-1)
     mean = typical.mean()
     return np.divide(share @ typical, known, out=np.full(np.shape(known), mean), where=known > 0)

@@ -3,6 +3,7 @@
 import dask
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from scipy.stats import norm
@@ -38,15 +39,19 @@ def bayes(x, share):
 @pytest.mark.parametrize("features", MAPS)
 @pytest.mark.parametrize("share", [0.5, 0.1])
 def test_posteriors_of_two_gaussians_agree_with_bayes(features, share):
-    """A bandwidth of a third of the sd smooths densities a little: within .05, .01 on average."""
-    x, y = two_gaussians(8_000, 0.5)
-    target, _ = two_gaussians(4_000, share)
-    model = ss.DFM(features, soft=False, bandwidth=0.33, random_state=0, n_bootstrap=0).fit(x, y)
-    found = model.posterior(target).sel(label="b").values
-    error = np.abs(found - bayes(target, share))
-    inside = np.abs(target[:, 0]) < 4
-    assert error[inside].max() < 0.12
-    assert error.mean() < 0.01
+    """Within .06, .01 on average, for bandwidths from half a class's sd to thrice as much.
+
+    Fourier features have an error that the tails of narrow kernels drown in: there, up to 2 sd from a class.
+    """
+    rng = np.random.default_rng(3)
+    x, y = two_gaussians(8_000, 0.5, rng)
+    target, _ = two_gaussians(4_000, share, rng)
+    for bandwidth in (0.5, 1, 3, "auto"):
+        model = ss.DFM(features, False, bandwidth, random_state=0, n_bootstrap=0).fit(x, y)
+        error = np.abs(model.posterior(target).sel(label="b").values - bayes(target, share))
+        inside = np.abs(target[:, 0]) < (3.5 if features == "fourier" else np.inf)
+        assert error[inside].max() < 0.06
+        assert error.mean() < 0.01
 
 
 @pytest.mark.parametrize("features", MAPS)
@@ -66,7 +71,7 @@ def test_mean_posteriors_are_the_proportions(features):
     found = HARD[features].posterior(T)
     expected = HARD[features].predict(T)["proportion"].values[0]
     np.testing.assert_allclose(found.mean("cell"), expected, atol=0.01)
-    assert (np.array(found.label)[found.values.argmax(axis=1)] == TY).mean() > 0.99
+    assert (np.array(found.label)[found.values.argmax(axis=1)] == TY).mean() > 0.995
 
 
 @pytest.mark.parametrize("model", [*HARD.values(), *SOFT.values()])
@@ -82,8 +87,8 @@ def test_far_cells_are_unknown_to_soft_models(features):
     found = SOFT[features].posterior(np.concatenate([T, far]))
     assert found.label.values.tolist() == ["a", "b", "c", "unknown"]
     unknown = found.sel(label="unknown").values
-    assert unknown[: len(T)].mean() < 0.1
-    assert unknown[len(T) :].mean() > 0.7
+    assert unknown[: len(T)].mean() < 0.01
+    assert unknown[len(T) :].mean() > 0.999
 
 
 def test_a_sample_without_unknown_share_has_no_unknown_cells():
@@ -92,14 +97,14 @@ def test_a_sample_without_unknown_share_has_no_unknown_cells():
     assert SOFT["landmarks"].posterior(T, none).sel(label="unknown").values.max() == 0
 
 
-def test_unknown_shares_add_up_about_right():
-    """Within a half of the estimated share where unknown cells lie apart: density is all that is known."""
+def test_posteriors_of_being_unknown_add_up_to_the_unknown_share():
     for noise in ("far", "background"):
-        problem = make(0, noise, 0.3)
-        model = ss.DFM("landmarks", random_state=0, n_bootstrap=0).fit(problem.x, problem.y)
-        result = model.predict(problem.target)
-        found = model.posterior(problem.target, result).sel(label="unknown").mean().item()
-        assert found == pytest.approx(result["unknown"].item(), rel=0.5)
+        for seed in range(3):
+            problem = make(seed, noise, 0.3)
+            model = ss.DFM("landmarks", random_state=0, n_bootstrap=0).fit(problem.x, problem.y)
+            result = model.predict(problem.target)
+            found = model.posterior(problem.target, result).sel(label="unknown").values.mean()
+            assert found == pytest.approx(result["unknown"].item(), rel=0.2)
 
 
 def test_the_name_of_the_unknown_cells_gives_way_to_a_label():
@@ -167,18 +172,20 @@ def test_rows_are_on_their_own():
 
 
 def test_a_classifier_is_corrected_as_saerens_does():
-    x, y = two_gaussians(6_000, 0.5)
-    target, _ = two_gaussians(4_000, 0.05)
-    model = ss.BBSE(LogisticRegression(), random_state=0, n_bootstrap=0).fit(x, y)
+    rng = np.random.default_rng(4)
+    x, y = two_gaussians(6_000, 0.3, rng)
+    target, _ = two_gaussians(4_000, 0.05, rng)
+    classifier = LogisticRegression().fit(*two_gaussians(6_000, 0.3, rng))
+    model = ss.BBSE(classifier, cv="prefit", random_state=0, n_bootstrap=0).fit(x, y)
     result = model.predict(target)
     found = model.posterior(target, result).sel(label="b").values
     share = result["proportion"].sel(label="b").item()
     assert np.abs(found - bayes(target, share)).max() < 0.05
-    whole = LogisticRegression().fit(x, y).predict_proba(target)[:, 1]
+    whole = classifier.predict_proba(target)[:, 1]
     beta = (y == "b").mean()
     ours = whole * share / beta
     expected = ours / (ours + (1 - whole) * (1 - share) / (1 - beta))
-    np.testing.assert_allclose(found, expected, atol=1e-6)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("kernel_map", [None, ss.FourierFeatures(64)])
@@ -218,8 +225,6 @@ def test_rows_that_are_not_finite():
 
 
 def test_a_class_without_source_cells_has_no_posterior():
-    import pandas as pd
-
     keep = Y != "b"
     labels = pd.Categorical(Y[keep], categories=["a", "b", "c"])
     model = ss.DFM("landmarks", random_state=0, n_bootstrap=0).fit(X[keep], labels)
