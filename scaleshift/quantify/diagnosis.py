@@ -150,7 +150,7 @@ def _numbers(known: KnownClasses, found: Aligned, x: np.ndarray, model: Any) -> 
     by_class = np.full((len(model.labels_), x.shape[1]), np.nan)
     by_class[model.class_counts_ > 0] = found.moved
     return {
-        "verdict": verdict(found),
+        "verdict": verdict(found, n_unknown / len(x)),
         "distance": before.distance,
         "distance_recentred": min(after.distance, before.distance),
         "misfit": before.misfit,
@@ -165,15 +165,17 @@ def _numbers(known: KnownClasses, found: Aligned, x: np.ndarray, model: Any) -> 
     }
 
 
-def verdict(found: Aligned) -> str:
-    """What is wrong with a sample, in words; `diagnose` has their meaning."""
+def verdict(found: Aligned, unknown: float) -> str:
+    """What is wrong with a sample, in words; `unknown` is the mean weight of its cells as unknown ones."""
     before, after = found.before, found.after
     if max(before.misfit, before.unknown) <= LIMIT:
         return "fits"
     moved = np.abs(found.shift).max() > MOVED
     if after.unknown > LIMIT:
         return "both" if moved else "unknown population"
-    return "batch shift" if moved or after.misfit <= max(LIMIT, EXPLAINED * before.misfit) else "unclear"
+    if moved or after.misfit <= max(LIMIT, EXPLAINED * before.misfit):
+        return "batch shift"
+    return "unknown population" if unknown > LIMIT else "unclear"
 
 
 def _empty(model: Any, rows: Rows, known: KnownClasses) -> dict[str, np.ndarray]:

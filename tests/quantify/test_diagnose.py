@@ -129,6 +129,30 @@ def test_verdicts_on_the_synthetic_problems(features, noise, shift, verdict):
             assert found["moved"].values[0, 0] == "column 2"
 
 
+@pytest.mark.parametrize("features", MAPS)
+def test_verdicts_on_a_study_of_several_centres(features):
+    """Labelled cells of other samples are shifted; those outside all gates are unknown.
+
+    Of these only some can be seen: one marker (m4) of their profile is off by 1 sd, the others by .2 at most.
+    """
+    study = ss.datasets.load_demo()
+    x, sample, label = study["X"].values, study["sample_code"].values, study["label_code"].values
+    gated = label >= 0
+    names = study["sample"].values[sample]
+    source = gated & (names == "S01")
+    model = ss.DFM(features, random_state=0, n_bootstrap=0).fit(x[source], label[source])
+    others = np.isin(names, ["S02", "S05", "S07", "S09"])
+    known = diagnose(model, x[others & gated], sample=names[others & gated])
+    assert known["verdict"].values.tolist() == ["fits"] + 3 * ["batch shift"]
+    every = diagnose(model, x[others], sample=names[others])
+    assert every["verdict"].values.tolist() == ["unknown population"] + 3 * ["both"]
+    for name in ("S02", "S07"):
+        mean = x[(names == name) & ~gated].mean(axis=0)
+        off = (every["unknown_profile"].sel(sample=name) - mean) / every["class_sd"].mean("label")
+        assert np.sqrt((off**2).mean()) < 0.5
+        assert np.abs(off).median() < 0.15
+
+
 def test_recentred_distances_are_never_larger():
     for seed in range(3):
         problem = make(seed, "near", 0.3)
