@@ -47,10 +47,11 @@ def novelty(model: Any, X: Any) -> Any:
     Examples
     --------
     >>> from scaleshift import DFM
-    >>> x = np.random.default_rng(0).normal(size=(1000, 2))
-    >>> model = DFM("landmarks", random_state=0).fit(x, np.repeat(["a", "b"], 500))
-    >>> novelty(model, [[0.0, 0.0], [9.0, 9.0]]).compute().round(2).tolist()
-    [0.0, 1.0]
+    >>> y = np.repeat(["a", "b"], 500)
+    >>> x = np.where(y == "a", 0, 6)[:, None] + np.random.default_rng(0).normal(size=(1000, 2))
+    >>> model = DFM("landmarks", random_state=0).fit(x, y)
+    >>> novelty(model, [[0.0, 0.0], [6.0, 6.0], [12.0, 0.0]]).compute().round(2).tolist()
+    [0.0, 0.0, 1.0]
     """
     check_is_fitted(model, "source_")
     scores = class_scores(model)
