@@ -22,6 +22,7 @@ KERNELS: dict[str, dict[str, str]] = {
     "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier"},
     "exact_sums": {},
     "landmark_sums": {"numpy": "scaleshift.kernels.cpu.landmarks"},
+    "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments"},
     "sliced_sums": {"numpy": "scaleshift.kernels.cpu.sliced", "cupy": _ENERGY},
 }
 
@@ -127,3 +128,14 @@ def sliced_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     array([[0. , 1.5, 1.5, 0. ]])
     """
     return implementation("sliced_sums", x)(x, *arguments, **named)
+
+
+def moment_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
+    """Sum the columns and their squares, by group: see `reference.moment_sums`.
+
+    Examples
+    --------
+    >>> moment_sums(np.array([[1.0], [2.0]]), np.array([0, 0]), 1).tolist()
+    [[[3.0], [5.0]]]
+    """
+    return implementation("moment_sums", x)(x, *arguments, **named)
