@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from scaleshift.quantify.families.mlls import MLLS
     from scaleshift.quantify.features import (
         ClassifierFeatures,
+        EnergyKernel,
+        ExactKernel,
         FourierFeatures,
         GaussianKernel,
         LandmarkFeatures,
+        SlicedEnergy,
     )
 
 __all__ = [
@@ -38,12 +41,15 @@ __all__ = [
     "ChunkError",
     "ClassifierFeatures",
     "DataError",
+    "EnergyKernel",
+    "ExactKernel",
     "FourierFeatures",
     "GaussianKernel",
     "LandmarkFeatures",
     "NotIdentifiableError",
     "ScaleshiftError",
     "SchemaError",
+    "SlicedEnergy",
     "append_cells",
     "as_cells",
     "cells",
@@ -65,10 +71,13 @@ _HOMES = {
     "BBSE": "scaleshift.quantify.families.bbse",
     "ClassifierFeatures": "scaleshift.quantify.features",
     "DFM": "scaleshift.quantify.dfm",
+    "EnergyKernel": "scaleshift.quantify.features",
+    "ExactKernel": "scaleshift.quantify.features",
     "FourierFeatures": "scaleshift.quantify.features",
     "GaussianKernel": "scaleshift.quantify.features",
     "LandmarkFeatures": "scaleshift.quantify.features",
     "MLLS": "scaleshift.quantify.families.mlls",
+    "SlicedEnergy": "scaleshift.quantify.features",
     "append_cells": "scaleshift.cells",
     "as_cells": "scaleshift.cells",
     "check": "scaleshift.cells",

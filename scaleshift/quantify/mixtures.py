@@ -7,7 +7,7 @@ function of the means themselves: the features are few.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -160,10 +160,20 @@ def gram_mixture(
     grams = None
     if again is not None:
         grams = np.empty((len(again.weights), len(means), len(means)))
+        thin = _in_own_span(again)
         for b, weights in enumerate(again.weights):  # not all means at once: n times the classes
-            drawn = again.means(weights)
+            drawn = thin.means(weights)
             grams[b] = drawn @ drawn.T
     return GramMixture(embedding, soft, means, embedding.gram(means), again, grams)
+
+
+def _in_own_span(again: Resampled) -> Resampled:
+    """The same inner products with at most as many features as there are folds of classes."""
+    every = again.sums.reshape(-1, again.sums.shape[2])
+    if len(every) >= every.shape[1]:
+        return again
+    coordinates = np.asarray(np.linalg.qr(every.T, mode="r")).T
+    return replace(again, sums=coordinates.reshape(*again.sums.shape[:2], -1))
 
 
 @dataclass(frozen=True)
