@@ -22,22 +22,29 @@ from scaleshift.errors import DataError, SchemaError
 # Classes that can be saved, each with its module: scikit-learn estimators (constructor parameters and fitted
 # attributes) and dataclasses (fields). A new one is one line here.
 CLASSES: dict[str, str] = {
+    "AdjustedCount": "scaleshift.quantify.families.counting",
     "BBSE": "scaleshift.quantify.families.bbse",
     "ClassifierEmbedding": "scaleshift.quantify.features.classifier",
     "ClassifierFeatures": "scaleshift.quantify.features.classifier",
+    "ClassifyAndCount": "scaleshift.quantify.families.counting",
     "CrossFit": "scaleshift.quantify.classifier.cross_fit",
     "DFM": "scaleshift.quantify.dfm",
+    "DyS": "scaleshift.quantify.families.dys",
     "FourierEmbedding": "scaleshift.quantify.features.fourier",
     "FourierFeatures": "scaleshift.quantify.features.fourier",
     "GaussianEmbedding": "scaleshift.quantify.features.gaussian",
     "GaussianKernel": "scaleshift.quantify.features.gaussian",
+    "HDx": "scaleshift.quantify.families.hdx",
     "LandmarkEmbedding": "scaleshift.quantify.features.landmarks",
     "LandmarkFeatures": "scaleshift.quantify.features.landmarks",
     "Logistic": "scaleshift.quantify.classifier.logistic",
     "MappedClassifierEmbedding": "scaleshift.quantify.features.classifier",
+    "MarkerHistogramEmbedding": "scaleshift.quantify.features.histograms",
     "OneClass": "scaleshift.quantify.classifier.models",
     "Parts": "scaleshift.quantify.classifier.parts",
+    "RLLS": "scaleshift.quantify.families.rlls",
     "SampleStates": "scaleshift.quantify.targets",
+    "ScoreHistogramEmbedding": "scaleshift.quantify.features.histograms",
     "SourceState": "scaleshift.quantify.source",
 }
 FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
