@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import log_softmax
 
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
-from scaleshift.quantify.classifier.models import Model, check_estimator, fitted, fitted_already
+from scaleshift.quantify.classifier.models import LOG_TINY, Model, check_estimator, fitted, fitted_already
 from scaleshift.quantify.classifier.parts import Parts, divided
 from scaleshift.quantify.features.base import Source
 
@@ -21,22 +22,28 @@ LEAST = 200  # of a class, where it has them
 
 @dataclass(frozen=True)
 class CrossFit:
-    """One classifier for each part of the source, fitted without it, and one fitted on all parts."""
+    """One classifier for each part of the source, fitted without it.
+
+    Rows that none has learned from are given the geometric mean of what they say: the classifiers' errors are
+    then those that the source's rows show. A classifier fitted on all parts would be surer of itself.
+    """
 
     n_labels: int
     prior: np.ndarray  # (n_labels,) class shares of the rows that were learned from
-    held_out: tuple[Model, ...]  # by part; none for a classifier that came fitted
-    whole: Model
-    parts: Parts | None
+    models: tuple[Model, ...]  # by part; one where it came fitted
+    parts: Parts | None  # None where it came fitted
 
     @property
     def nbytes(self) -> int:
         """What it weighs in a graph."""
-        return sum(model.nbytes for model in (*self.held_out, self.whole))
+        return sum(model.nbytes for model in self.models)
 
     def log_posterior(self, x: np.ndarray) -> np.ndarray:
-        """Of rows that were not learned from: (n, n_markers) -> (n, n_labels), -inf for classes unknown."""
-        return _log_posterior(self.whole, x, self.n_labels)
+        """Of rows that were not learned from: (n, n_markers) -> (n, n_labels)."""
+        total = np.zeros((len(x), self.n_labels))
+        for model in self.models:
+            total += _log_posterior(model, x, self.n_labels)
+        return log_softmax(total / len(self.models), axis=1)
 
     def log_posterior_held_out(self, block: Block) -> np.ndarray:
         """Of labelled rows, each by the classifier that has not seen its part: -> (n, n_labels)."""
@@ -55,15 +62,18 @@ class CrossFit:
         found = np.empty((len(x), self.n_labels))
         for number in np.unique(part):
             here = part == number
-            model = self.whole if number < 0 else self.held_out[number]
-            found[here] = _log_posterior(model, x[here], self.n_labels)
+            if number < 0:
+                found[here] = self.log_posterior(x[here])
+            else:
+                found[here] = _log_posterior(self.models[number], x[here], self.n_labels)
         return found
 
 
 def _log_posterior(model: Model, x: np.ndarray, n_labels: int) -> np.ndarray:
-    found = np.full((len(x), n_labels), -np.inf)
+    """That of a class which the model does not know is that of next to nothing."""
+    found = np.full((len(x), n_labels), LOG_TINY)
     if len(x):  # scikit-learn refuses no rows
-        found[:, model.classes] = model.log_posterior(x)
+        found[:, model.classes] = np.maximum(model.log_posterior(x), LOG_TINY)
     return found
 
 
@@ -83,7 +93,7 @@ def cross_fit(estimator: Any, cv: int | str, source: Source, seed: int) -> Cross
     check_estimator(estimator)
     if isinstance(cv, str) and cv == "prefit":
         model = fitted_already(estimator, source.rows.categories("label"))
-        return CrossFit(n_labels, source.counts / source.counts.sum(), (), model, None)
+        return CrossFit(n_labels, source.counts / source.counts.sum(), (model,), None)
     if not isinstance(cv, int | np.integer) or cv < 2:
         raise DataError(f"cv={cv!r}: expected a number of parts from 2, or 'prefit'")
     drawn = source.draw(allocation(source.counts))
@@ -92,9 +102,9 @@ def cross_fit(estimator: Any, cv: int | str, source: Source, seed: int) -> Cross
         raise DataError("no labelled row of the source is finite")
     parts = divided(source.counts, int(cv), seed)
     part = parts.of_rows(drawn["row"], code)
-    held_out = tuple(fitted(estimator, x[part != number], code[part != number]) for number in range(cv))
+    models = tuple(fitted(estimator, x[part != number], code[part != number]) for number in range(cv))
     prior = np.bincount(code, minlength=n_labels) / len(code)
-    return CrossFit(n_labels, prior, held_out, fitted(estimator, x, code), parts)
+    return CrossFit(n_labels, prior, models, parts)
 
 
 def allocation(counts: np.ndarray) -> np.ndarray:

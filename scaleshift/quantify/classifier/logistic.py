@@ -97,12 +97,9 @@ def fit_logistic(x: np.ndarray, code: np.ndarray) -> Logistic:
 
 def of_pipeline(pipeline: Pipeline) -> Logistic:
     """The arrays of a fitted default classifier: the second scaler becomes part of the coefficients."""
-    first, *_, last, model = pipeline.named_steps.values()
+    first, *between, model = [step for _, step in pipeline.steps]
     d = first.n_features_in_
-    if len(pipeline.steps) == 2:
-        mean, scale = np.zeros(d), np.ones(d)
-    else:
-        mean, scale = last.mean_, last.scale_
+    mean, scale = (between[-1].mean_, between[-1].scale_) if between else (np.zeros(d), np.ones(d))
     coef, intercept = model.coef_, model.intercept_
     if len(model.classes_) == 2:  # scikit-learn gives the second class alone
         coef, intercept = np.vstack([np.zeros_like(coef), coef]), np.append(0.0, intercept)

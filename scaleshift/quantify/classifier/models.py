@@ -15,6 +15,7 @@ from scaleshift.errors import DataError
 from scaleshift.quantify.classifier.logistic import fit_logistic
 
 TINY = np.finfo(np.float64).tiny
+LOG_TINY = float(np.log(TINY))
 
 
 class Model(Protocol):
@@ -50,7 +51,7 @@ class Estimator:
             return np.log(np.maximum(self.estimator.predict_proba(x), TINY))
         predicted = self.estimator.predict(x)
         known = np.asarray(self.estimator.classes_)
-        return np.where(predicted[:, None] == known, 0.0, np.log(TINY))
+        return np.where(predicted[:, None] == known, 0.0, LOG_TINY)
 
 
 @dataclass(frozen=True)

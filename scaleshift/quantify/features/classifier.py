@@ -34,7 +34,7 @@ class ClassifierFeatures(FeatureMap):
         One-hot predictions, class probabilities, or logarithms of these, centred.
     cv : int or "prefit", default 5
         Parts of the source: its rows are predicted by a classifier that has not seen their part, those of
-        targets by one fitted on all. "prefit": the estimator is fitted already, on rows that are not the
+        targets by all of them together. "prefit": the estimator is fitted already, on rows that are not the
         source's, and its classes are labels of the source.
     kernel_map : FeatureMap, optional
         Applied to the outputs: `FourierFeatures()`, say. Usual with "logit".
