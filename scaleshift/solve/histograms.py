@@ -20,7 +20,7 @@ from scipy.special import xlogy
 
 from scaleshift.solve.simplex import simplex_least_squares
 
-MAX_STEPS = 100
+QUICK, MAX_STEPS = 15, 100  # without stages; in each of them, for problems that have a kink in the way
 CLOSE = 1e-12  # a step that moves no proportion by more is the last
 INSIDE = 0.01  # of the start, spread over all classes
 TAKEN = 0.9  # of a bin, at most, in one step
@@ -77,7 +77,7 @@ def hellinger(target: np.ndarray, mixture: np.ndarray, smooth: float = 0.0) -> S
         return Slopes(root.mean(axis=1), (1 - ratio) * scale, ratio / (2 * mixture) * scale, m / root)
 
 
-# Each solved from the answer of the one before.
+# The last is the distance; where its kinks bar the way, each is solved from the answer of the one before.
 TOPSOE: Sequence[Distance] = (topsoe,)
 HELLINGER: Sequence[Distance] = tuple(functools.partial(hellinger, smooth=10.0**-k) for k in (2, 4, 6, 8, 10))
 
@@ -114,47 +114,63 @@ def nearest_mixture(stages: Sequence[Distance], means: np.ndarray, targets: np.n
     flat, target = means.reshape(n, c, -1), targets.reshape(n, -1)
     start = simplex_least_squares(flat @ flat.swapaxes(1, 2), (flat @ target[..., None])[..., 0])
     result = (1 - INSIDE) * start + INSIDE / c
-    for distance in stages:
-        left = np.arange(n)
-        for _ in range(MAX_STEPS):
-            moved = _step(distance, flat[left], targets[left], result[left])
-            far = np.abs(moved - result[left]).max(axis=1) > CLOSE
-            result[left] = moved
-            left = left[far]
-            if not left.size:
-                break
+    left = _descend(stages[-1], flat, targets, result, np.arange(n), QUICK)
+    for distance in stages if left.size else ():
+        _descend(distance, flat, targets, result, left, MAX_STEPS)
     return result / result.sum(axis=1, keepdims=True)
 
 
-def _step(distance: Distance, flat: np.ndarray, targets: np.ndarray, alpha: np.ndarray) -> np.ndarray:
-    """One step of each problem: (n, c, n_features), (n, n_histograms, n_bins), (n, c) -> (n, c)."""
+def _descend(
+    distance: Distance,
+    flat: np.ndarray,
+    targets: np.ndarray,
+    alpha: np.ndarray,
+    rows: np.ndarray,
+    n_steps: int,
+) -> np.ndarray:
+    """Go down from `alpha`, in place, for some of the problems; returns those that have not arrived."""
+    stuck = [rows[:0]]
+    for _ in range(n_steps):
+        if not rows.size:
+            break
+        some = slice(None) if rows.size == len(flat) else rows  # no copy of all
+        way, length = _step(distance, flat[some], targets[some], alpha[some])
+        alpha[rows] = np.maximum(alpha[rows] + length[:, None] * way, 0)
+        far = np.abs(way).max(axis=1) > CLOSE
+        stuck.append(rows[far & (length == 0)])
+        rows = rows[far & (length > 0)]
+    return np.concatenate([*stuck, rows])
+
+
+def _step(
+    distance: Distance, flat: np.ndarray, targets: np.ndarray, alpha: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Whereto, (n, c), and how far of that, (n,)."""
+    n, c, _ = flat.shape
     mixture = _mixed(alpha, flat)
     here = distance(targets, mixture.reshape(targets.shape))
     held = mixture > 0  # a bin that no class fills is the same everywhere
-    slope, curvature = (
-        np.where(held, of.reshape(mixture.shape), 0)[:, None] for of in (here.slope, here.curvature)
-    )
+    slope, curvature = (np.where(held, of.reshape(n, -1), 0) for of in (here.slope, here.curvature))
     seen = flat - mixture[:, None]
-    tilt = (seen * slope).reshape(*alpha.shape, *targets.shape[1:]).sum(axis=3)  # (n, c, n_histograms)
+    tilt = np.einsum("ncjb,njb->ncj", seen.reshape(n, c, *targets.shape[1:]), slope.reshape(targets.shape))
     gradient = tilt.sum(axis=2)
-    way = simplex_least_squares(_hessian(seen * curvature, seen, tilt, here.bend), -gradient) - alpha
+    way = simplex_least_squares(_hessian(seen, curvature, tilt, here.bend), -gradient) - alpha
     change = _mixed(way, flat)
-    emptied = held & (targets.reshape(mixture.shape) > 0) & (change < 0)
+    emptied = held & (targets.reshape(n, -1) > 0) & (change < 0)
     length = np.where(emptied, TAKEN * mixture / np.where(emptied, -change, 1), 1).min(axis=1)
     promised = (way * gradient).sum(axis=1)
 
     def fallen(rows: np.ndarray, length: np.ndarray) -> np.ndarray:
-        there = _mixed(alpha[rows] + length[:, None] * way[rows], flat[rows])
-        change = distance(targets[rows], there.reshape(targets[rows].shape)).value - here.value[rows]
-        return change <= ENOUGH * length * promised[rows] + NOISE * targets.shape[1]
+        there = mixture[rows] + length[:, None] * change[rows]
+        risen = distance(targets[rows], there.reshape(targets[rows].shape)).value - here.value[rows]
+        return risen <= ENOUGH * length * promised[rows] + NOISE * targets.shape[1]
 
-    length = _backtracked(fallen, np.minimum(length, 1))
-    return np.maximum(alpha + length[:, None] * way, 0)
+    return way, _backtracked(fallen, np.minimum(length, 1))
 
 
-def _hessian(curved: np.ndarray, seen: np.ndarray, tilt: np.ndarray, bend: np.ndarray) -> np.ndarray:
+def _hessian(seen: np.ndarray, curvature: np.ndarray, tilt: np.ndarray, bend: np.ndarray) -> np.ndarray:
     """Second derivatives by proportions, (n, c, c); where they are no bowl, without the bend."""
-    above = curved @ seen.swapaxes(1, 2)
+    above = (seen * curvature[:, None]) @ seen.swapaxes(1, 2)
     if not bend.any():
         return above
     exact = above - (tilt * bend[:, None]) @ tilt.swapaxes(1, 2)

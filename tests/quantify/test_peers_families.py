@@ -9,17 +9,17 @@ from sklearn.linear_model import LogisticRegression
 import scaleshift as ss
 from scaleshift.solve.histograms import TOPSOE, hellinger, nearest_mixture, topsoe
 
-warnings.filterwarnings("ignore")  # while the peers are imported; tests have filters of their own
 REASON = "bench extra: peers"
-quapy = pytest.importorskip("quapy", reason=REASON)
-abstention = pytest.importorskip("abstention", reason=REASON)
+with warnings.catch_warnings():  # what the peers warn of is theirs, here and in the tests
+    warnings.simplefilter("ignore")
+    pytest.importorskip("quapy", reason=REASON)
+    pytest.importorskip("abstention", reason=REASON)
+    from abstention.label_shift import RLLSImbalanceAdapter
+    from quapy.functional import HellingerDistance, TopsoeDistance
+    from quapy.method.aggregative import ACC, PACC, DMy, DyS
+    from quapy.method.non_aggregative import DMx
 
-from abstention.label_shift import RLLSImbalanceAdapter  # noqa: E402
-from quapy.functional import HellingerDistance, TopsoeDistance  # noqa: E402
-from quapy.method.aggregative import ACC, PACC, DMy, DyS  # noqa: E402
-from quapy.method.non_aggregative import DMx  # noqa: E402
-
-pytestmark = pytest.mark.filterwarnings("ignore")  # what the peers warn of is theirs
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def draw(c, n, shares, seed, apart=1.5):

@@ -41,9 +41,10 @@ class ClassifyAndCount(Quantifier):
     Notes
     -----
     A classifier given with ``cv="prefit"`` may know a label of which the source has no cells; what it counts
-    there is in no proportion. Source: Forman (2008), "Quantifying counts and costs via classification";
-    probabilistic: Bella, Ferri, Hernandez-Orallo and Ramirez-Quintana (2010), "Quantification via probability
-    estimators".
+    there is in no proportion. `p_value` is NaN: outputs as few as the classes leave no label shift to test.
+
+    Source: Forman (2008), "Quantifying counts and costs via classification"; probabilistic: Bella, Ferri,
+    Hernandez-Orallo and Ramirez-Quintana (2010), "Quantification via probability estimators".
 
     Examples
     --------
@@ -124,7 +125,8 @@ class AdjustedCount(ClassifyAndCount):
     `BBSE` answers the same question with the same confusion: where the inverse has no negative proportion,
     both give it. Elsewhere `BBSE` takes the point of the simplex whose predicted shares come nearest to the
     sample's, and ACC does not: cutting and rescaling also moves the proportions that were not negative, all
-    by one factor. Confusion that has no inverse is inverted as far as it goes (pseudo-inverse).
+    by one factor. Confusion that has no inverse is inverted as far as it goes (pseudo-inverse). `p_value` is
+    NaN: outputs as few as the classes leave no label shift to test.
 
     Source: Forman (2008), "Quantifying counts and costs via classification"; probabilistic: Bella, Ferri,
     Hernandez-Orallo and Ramirez-Quintana (2010), "Quantification via probability estimators".

@@ -52,8 +52,9 @@ class RLLS(Quantifier):
     -----
     theta >= -1, as no weight is negative. The result's `weight` is 1 + gamma theta up to the factor that
     makes the proportions sum to one. Proportions are drawn towards those of the source, by more the fewer
-    labelled cells there are; the intervals do not know of that bias. Source: Azizzadenesheli, Liu, Yang and
-    Anandkumar (2019), "Regularized learning for domain adaptation under label shifts".
+    labelled cells there are; the intervals do not know of that bias. `p_value` is NaN: outputs as few as the
+    classes leave no label shift to test. Source: Azizzadenesheli, Liu, Yang and Anandkumar (2019),
+    "Regularized learning for domain adaptation under label shifts".
 
     Examples
     --------
