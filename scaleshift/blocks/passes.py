@@ -233,7 +233,12 @@ def crossed(rows: Rows, by: str, name: str) -> np.ndarray:
 
 
 def sample(
-    rows: Rows, n: int | np.ndarray, by: str | None = None, *, seed: int = 0, stream: str = "sample"
+    rows: Rows,
+    n: int | np.ndarray,
+    by: str | tuple[str, str] | None = None,
+    *,
+    seed: int = 0,
+    stream: str = "sample",
 ) -> dict[str, np.ndarray]:
     """Draw the `n` valid rows of each stratum with the smallest random key: one pass.
 
@@ -241,9 +246,11 @@ def sample(
     ----------
     rows : Rows
     n : int or array of int, shape (n_strata,)
-        Rows wanted of each stratum; all of them where there are fewer.
-    by : str, optional
-        Name of a code column whose codes are the strata; negative codes are left out.
+        Rows wanted of each stratum; all of them where there are fewer. With two columns an array of the shape
+        that `crossed` gives for them.
+    by : str or pair of str, optional
+        Name of a code column whose codes are the strata; negative codes are left out. Of two columns the
+        pairs are the strata, in the order of `crossed`, those without a value in the second among them.
     seed : int, default 0
     stream : str, default "sample"
         What the rows are for; draws of different streams are independent.
@@ -261,10 +268,16 @@ def sample(
     >>> rows = as_rows(np.arange(100.0)[:, None], y=np.repeat(["a", "b"], 50))
     >>> sample(rows, 3, by="label")["code"].tolist()
     [0, 0, 0, 1, 1, 1]
+    >>> sample(rows, 2, by=("sample", "label"))["code"].tolist()
+    [1, 1, 2, 2]
     """
-    strata = 1 if by is None else len(rows.categories(by))
-    n = np.broadcast_to(np.asarray(n, np.int64), (strata,))
-    merge = functools.partial(states.merge_smallest, n)
+    shape: tuple[int, ...] = (1,)
+    if isinstance(by, tuple):
+        shape = len(rows.categories(by[0])), 1 + len(rows.categories(by[1]))
+    elif by is not None:
+        shape = (len(rows.categories(by)),)
+    n = np.broadcast_to(np.asarray(n, np.int64), shape)
+    merge = functools.partial(states.merge_smallest, n.ravel())
     return total(states.smallest, rows, None, merge=merge, n=n, by=by, seed=seed, stream=stream)
 
 

@@ -163,17 +163,25 @@ def merge_tally(a: State, b: State) -> State:
 
 def crossed_leaf(block: Block, keys: np.ndarray, by: str, name: str, width: int) -> State:
     """Rows of each of the `keys` of one column and each code of another, of which -1 is the first."""
-    pair = block.columns[by].astype(np.int64) * width + block.columns[name] + 1
+    pair = _pair(block, by, name, width)
     return {"n": np.bincount(pair, minlength=len(keys) * width).reshape(len(keys), width)}
+
+
+def _pair(block: Block, by: str, name: str, width: int) -> np.ndarray:
+    """One code for each pair of codes; rows without a value in `name` come first."""
+    return block.columns[by].astype(np.int64) * width + block.columns[name] + 1
 
 
 # The rows with the smallest random keys ----------------------------------------------------------------
 
 
-def smallest(block: Block, n: np.ndarray, by: str | None, seed: int, stream: str) -> State:
-    """The rows of one block with the n[code] smallest keys of their stratum."""
+def smallest(block: Block, n: np.ndarray, by: str | tuple[str, str] | None, seed: int, stream: str) -> State:
+    """The rows of one block with the n[code] smallest keys of their stratum; (n, n) strata of two columns."""
     key = noise.keys(seed, stream, block.start, len(block.x))
-    code = np.zeros(len(key), np.int32) if by is None else block.columns[by]
+    if isinstance(by, tuple):
+        code, n = _pair(block, *by, n.shape[1]), n.ravel()
+    else:
+        code = np.zeros(len(key), np.int32) if by is None else block.columns[by]
     code = np.where(block.valid, code, -1)
     row = np.flatnonzero(_likely(key, code, n))
     chosen = row[_first(code[row], key[row], row, n)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -90,6 +91,11 @@ def write(
         path.unlink()
         remarks.append(f"removed {path}: an earlier run wrote it, this one has none")
     return [f"wrote {_listed([str(output / name) for name in written])}{missing}", *remarks]
+
+
+def plain(value: Any) -> Any:
+    """A value for JSON: NaN becomes null."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _is_ours(path: Path) -> bool:
