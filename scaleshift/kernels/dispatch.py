@@ -19,6 +19,7 @@ KERNELS: dict[str, dict[str, str]] = {
     "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier"},
     "gaussian_sums": {},
     "landmark_sums": {"numpy": "scaleshift.kernels.cpu.landmarks"},
+    "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments"},
 }
 
 
@@ -92,3 +93,14 @@ def landmark_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     array([[3.   , 3.   , 0.406]])
     """
     return implementation("landmark_sums", x)(x, *arguments, **named)
+
+
+def moment_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
+    """Sum the columns and their squares, by group: see `reference.moment_sums`.
+
+    Examples
+    --------
+    >>> moment_sums(np.array([[1.0], [2.0]]), np.array([0, 0]), 1).tolist()
+    [[[3.0], [5.0]]]
+    """
+    return implementation("moment_sums", x)(x, *arguments, **named)

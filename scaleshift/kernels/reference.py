@@ -281,6 +281,42 @@ def landmark_sums(x: Array, groups: Array, n_groups: int, landmarks: Array, band
     return sums
 
 
+def moment_sums(x: Array, groups: Array, n_groups: int) -> np.ndarray:
+    """Sum the columns and their squares, by group.
+
+    Parameters
+    ----------
+    x : (n, d) array
+        Rows; numpy or CuPy, any real dtype.
+    groups : (n,) integer array
+        Code of each row's group, in 0 ... n_groups - 1; rows with negative codes are skipped.
+    n_groups : int
+        Number of groups.
+
+    Returns
+    -------
+    (n_groups, 2, d) numpy.ndarray of float64
+        For every group the sum over its rows of x, then of x^2. Groups without rows give 0.
+
+    Raises
+    ------
+    ValueError
+        If a code is not below `n_groups`, or there is not one code a row.
+
+    Examples
+    --------
+    >>> moment_sums(np.array([[1.0], [2.0], [9.0]]), np.array([0, 0, -1]), 1).tolist()
+    [[[3.0], [5.0]]]
+    """
+    xp = sys.modules[library(x)]
+    d = x.shape[1]
+    sums = np.zeros((n_groups, 2 * d))
+    for rows, present, members in _tiles(host_codes(groups, n_groups, x.shape[0]), _tile_rows(x, 2 * d)):
+        tile = x[xp.asarray(rows)].astype(xp.float64)
+        sums[present] += to_numpy(xp.asarray(members) @ xp.concatenate([tile, tile * tile], axis=1))
+    return sums.reshape(n_groups, 2, d)
+
+
 def check_columns(x: Array, landmarks: Array) -> None:
     """Refuse landmarks that cannot be compared with the rows.
 

@@ -6,13 +6,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from scaleshift.quantify.diagnosis import diagnose
     from scaleshift.quantify.league import compare
+    from scaleshift.quantify.novel_cells import novelty
+    from scaleshift.quantify.weights import sample_weight
 
-__all__ = ["compare"]
+__all__ = ["compare", "diagnose", "novelty", "sample_weight"]
 
 # Imported when first used. A module called like what it offers would take its place: name it otherwise.
 _HOMES = {
     "compare": "scaleshift.quantify.league",
+    "diagnose": "scaleshift.quantify.diagnosis",
+    "novelty": "scaleshift.quantify.novel_cells",
+    "sample_weight": "scaleshift.quantify.weights",
 }
 
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
-from scaleshift.kernels.reference import to_numpy
+from scaleshift.kernels.reference import Array, to_numpy
 from scaleshift.quantify import bandwidth
 from scaleshift.quantify.classifier.cross_fit import CrossFit, cross_fit, same
 from scaleshift.quantify.features.base import Embedding, ExplicitEmbedding, FeatureMap, Source
@@ -152,6 +152,15 @@ class ClassifierEmbedding(ExplicitEmbedding):
     def same_as(self, other: Embedding) -> bool:
         """Whether states of both can be added: the same classifiers, not merely the same settings."""
         return same(self, other)
+
+    @property
+    def prior(self) -> np.ndarray:
+        """Class shares of the rows that were learned from, (n_labels,)."""
+        return self.fits.prior
+
+    def log_posterior(self, x: Array) -> np.ndarray:
+        """What the classifier of the whole source says of rows: (n, n_markers) -> (n, n_labels)."""
+        return self.fits.log_posterior(to_numpy(x))
 
     def features(self, means: np.ndarray) -> np.ndarray:
         """As they are."""
