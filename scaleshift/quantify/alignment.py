@@ -33,6 +33,7 @@ class KnownClasses:
     counts: np.ndarray  # (n_labels,)
     centres: np.ndarray  # (n_labels, n_markers)
     spreads: np.ndarray  # (n_labels, n_markers) within-class sd
+    self_products: np.ndarray  # (n_labels,) mean squared norm of the features of a class's cells
     power: float  # to which densities are as sharp as the classes
 
     @property
@@ -78,8 +79,9 @@ def known_classes(model: Any) -> KnownClasses:
     present, source, embedding = model.class_counts_ > 0, model.source_, model.embedding_
     counts = model.class_counts_[present]
     centres, spreads = centres_and_spreads(source.moments[present], counts)
-    means = embedding.features(source.means[present])
-    return KnownClasses(embedding, means, counts, centres, spreads, sharpness(model))
+    sums = source.means[present]
+    means, own = embedding.features(sums), embedding.self_products(sums)
+    return KnownClasses(embedding, means, counts, centres, spreads, own, sharpness(model))
 
 
 def align(known: KnownClasses, x: np.ndarray) -> Aligned:
@@ -129,7 +131,7 @@ def match(known: KnownClasses, x: np.ndarray) -> Fit:
     hard = simplex_least_squares(means @ means.T, (means @ target)[None])[0]
     residual = target - hard @ means
     noise = (np.mean(np.sum(features**2, axis=1)) - target @ target) / max(len(x) - 1, 1)
-    spread = np.maximum(embedding.self_product - np.diag(gram), 0)
+    spread = np.maximum(known.self_products - np.diag(gram), 0)
     noise += np.sum(hard**2 * spread / known.counts)
     distance = float(np.sqrt(max(residual @ residual - noise, 0)))
     return Fit(

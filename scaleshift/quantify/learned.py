@@ -108,7 +108,9 @@ def resampled(n_bootstrap: int, resample: str | None, source: SourceState) -> st
 def check_mergeable(a: Any, b: Any) -> None:
     """Raise a DataError unless the states of two fitted quantifiers can be added."""
     if not isinstance(a.embedding_, ExplicitEmbedding):
-        raise DataError("models of an exact kernel cannot be merged: use 'landmarks' or 'fourier'")
+        raise DataError(
+            "models of an exact kernel cannot be merged: use 'landmarks', 'fourier' or 'sliced-energy'"
+        )
     if not a.embedding_.same_as(b.embedding_):
         raise DataError(
             "the models have different feature maps: fit the other one with features=model.embedding_"

@@ -35,7 +35,8 @@ def _matching(features: str, soft: bool) -> Method:
 #: In order of simplicity, which breaks ties; a new method is a line here.
 METHODS: dict[str, Method] = {
     "open-set": Method("OpenSetQuantifier", size=lambda n: {"n_landmarks": n}),
-    "cc": Method("ClassifyAndCount"),
+    "cc": Method("ClassifyAndCount", {"probabilistic": False}),
+    "pcc": Method("ClassifyAndCount", {"probabilistic": True}),
     "acc": Method("AdjustedCount", {"probabilistic": False}),
     "pacc": Method("AdjustedCount", {"probabilistic": True}),
     "bbse": Method("BBSE"),

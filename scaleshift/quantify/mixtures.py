@@ -20,6 +20,8 @@ from scaleshift.solve.simplex import simplex_least_squares
 #: its own; an object of a class in the table of those that can be sent to workers.
 Solver = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
+AT_A_TIME = 2**20  # numbers of class means in one call of a solver, at most: bounds its memory
+
 
 class Mixture(Protocol):
     """The source's side of the problem, of the classes that have rows."""
@@ -77,6 +79,14 @@ class Resampled:
         held = n_rows > 0
         total = np.where(held[:, None], drawn, self.sums.sum(axis=1))
         return total / np.where(held, n_rows, self.counts.sum(axis=1))[:, None]
+
+    def all_means(self, replicates: slice) -> np.ndarray:
+        """The same of several replicates at once, (n, n_labels, n_features)."""
+        weights = self.weights[replicates]
+        n_rows = (weights @ self.counts.T)[..., None]
+        drawn = (weights @ self.sums).swapaxes(0, 1)
+        whole = self.sums.sum(axis=1) / self.counts.sum(axis=1)[:, None]
+        return np.where(n_rows > 0, drawn / np.where(n_rows > 0, n_rows, 1), whole)
 
 
 def redrawn(
@@ -213,7 +223,9 @@ class MeanMixture:
         matched = self._features(sums)
         total = matched.sum(axis=0) / counts.sum()
         targets = np.where(n_rows > 0, weights @ matched / np.maximum(n_rows, 1), total)
-        return self.solver(np.stack([self.again.means(w) for w in self.again.weights]), targets)
+        step = max(AT_A_TIME // self.means.size, 1)
+        parts = [slice(first, first + step) for first in range(0, len(targets), step)]
+        return np.concatenate([self.solver(self.again.all_means(part), targets[part]) for part in parts])
 
     def _features(self, sums: np.ndarray) -> np.ndarray:
         return self.embedding.features(sums)[..., : self.embedding.n_matching]
