@@ -4,8 +4,11 @@ import dask.array as da
 import numpy as np
 import pytest
 from scipy.special import log_softmax
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from synthetic import make
 from three_classes import CENTRES, LABELS, draw
 
@@ -13,6 +16,7 @@ import scaleshift as ss
 from scaleshift.errors import DataError
 from scaleshift.quantify.classifier.logistic import default_classifier, fit_logistic, mean_logistic
 from scaleshift.quantify.classifier.parts import divided
+from scaleshift.quantify.features.histograms import ScoreHistograms
 
 SHARES = [0.7, 0.2, 0.1]
 X, Y = draw(3_000, [0.3, 0.3, 0.4], seed=0)
@@ -20,11 +24,11 @@ T, TRUTH = draw(2_000, SHARES, seed=1)
 REALISED = np.array([(label == TRUTH).mean() for label in LABELS])
 
 
-def close(n, seed):
+def close(n, seed, apart=0.4):
     """Three classes that overlap."""
     rng = np.random.default_rng(seed)
     y = rng.choice(3, n)
-    return 0.4 * CENTRES[y] + rng.standard_normal((n, 3)), LABELS[y]
+    return apart * CENTRES[y] + rng.standard_normal((n, 3)), LABELS[y]
 
 
 # The classifier ----------------------------------------------------------------------------------------
@@ -71,8 +75,6 @@ def test_a_row_has_the_same_part_in_every_block():
 
 def test_source_rows_are_predicted_held_out():
     """A classifier that remembers its rows would see no confusion."""
-    from sklearn.neighbors import KNeighborsClassifier
-
     x, y = close(600, seed=0)
     model = ss.BBSE(KNeighborsClassifier(1), random_state=0).fit(x, y)
     confusion = model.source_.means
@@ -81,6 +83,31 @@ def test_source_rows_are_predicted_held_out():
     accuracy = np.mean(truth.predict(x2) == y2)
     assert np.mean(truth.predict(x) == y) == 1
     assert abs(np.trace(confusion) / 3 - accuracy) < 0.05 < 1 - accuracy
+
+
+MAPS_OF_OUTPUTS = {
+    "hard": ss.ClassifierFeatures(),
+    "proba": ss.ClassifierFeatures(output="proba"),
+    "logit": ss.ClassifierFeatures(output="logit"),
+    "fourier of logit": ss.ClassifierFeatures(output="logit", kernel_map=ss.FourierFeatures(200)),
+    "landmarks of proba": ss.ClassifierFeatures(output="proba", kernel_map=ss.LandmarkFeatures(32)),
+    "histograms": ScoreHistograms(),
+}
+
+
+@pytest.mark.parametrize("estimator", [DecisionTreeClassifier(random_state=0), KNeighborsClassifier(5), None])
+@pytest.mark.parametrize("features", MAPS_OF_OUTPUTS.values(), ids=MAPS_OF_OUTPUTS)
+def test_rows_of_targets_are_predicted_with_the_errors_that_source_rows_show(features, estimator):
+    """A vote among the classifiers would err less, and every correction for the source's errors be wrong."""
+    x, y = close(10_000, seed=0, apart=0.2)
+    t, truth = close(10_000, seed=1, apart=0.2)
+    features = clone(features).set_params(estimator=estimator)
+    model = ss.DFM(features, random_state=0, n_bootstrap=0).fit(x, y)
+    source = model.embedding_.features(model.source_.means)
+    sums = model.embed(t, truth)
+    target = model.embedding_.features((sums.sums.sum(axis=1) / sums.counts))
+    between = np.linalg.norm(source - np.roll(source, 1, axis=0), axis=1).min()
+    assert np.linalg.norm(target - source, axis=1).max() < 0.13 * between
 
 
 # The proportions ---------------------------------------------------------------------------------------

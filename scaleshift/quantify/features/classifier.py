@@ -34,8 +34,8 @@ class ClassifierFeatures(FeatureMap):
         One-hot predictions, class probabilities, or logarithms of these, centred.
     cv : int or "prefit", default 5
         Parts of the source: its rows are predicted by a classifier that has not seen their part, those of
-        targets by all of them together. "prefit": the estimator is fitted already, on rows that are not the
-        source's, and its classes are labels of the source.
+        targets by all of them, whose outputs are averaged. "prefit": the estimator is fitted already, on rows
+        that are not the source's but had its class shares, and its classes are labels of the source.
     kernel_map : FeatureMap, optional
         Applied to the outputs: `FourierFeatures()`, say. Usual with "logit".
     random_state : None, int or numpy.random.Generator
@@ -176,8 +176,12 @@ class ClassifierEmbedding(ExplicitEmbedding):
         return self._sums(self.fits.log_posterior_held_out(block), groups, n_groups)
 
     def target_sums(self, block: Block, groups: np.ndarray, n_groups: int) -> np.ndarray:
-        """Sums over rows as predicted by the classifier of the whole source."""
-        return self._sums(self.fits.log_posterior(to_numpy(block.x)), groups, n_groups)
+        """Mean over the classifiers of the sums over rows, as each of them predicts these."""
+        total, n = np.zeros((n_groups, self.width)), 0
+        for log_posterior in self.fits.log_posteriors(to_numpy(block.x)):
+            total += self._sums(log_posterior, groups, n_groups)
+            n += 1
+        return total / n
 
     def _sums(self, log_posterior: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
         return group_sums(outputs(log_posterior, self.output), groups, n_groups)
