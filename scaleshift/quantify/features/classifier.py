@@ -12,8 +12,8 @@ from scipy import sparse
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import Array, to_numpy
-from scaleshift.quantify import bandwidth
 from scaleshift.quantify.classifier.cross_fit import CrossFit, cross_fit, same
+from scaleshift.quantify.classifier.models import check_estimator
 from scaleshift.quantify.features.base import Embedding, ExplicitEmbedding, FeatureMap, Source
 
 OUTPUTS = ("hard", "proba", "logit")
@@ -28,8 +28,9 @@ class ClassifierFeatures(FeatureMap):
     Parameters
     ----------
     estimator : None or scikit-learn style classifier, default None
-        None is logistic regression on the markers and their products. It is fitted on at most about 20 000
-        rows of the source, drawn by class; predictions are made block by block on the workers.
+        None is logistic regression on the markers and their products. It is fitted on about 20 000 rows of
+        the source, drawn by class, at most; predictions are made block by block on the workers. Other outputs
+        than "hard" need `predict_proba`.
     output : {"hard", "proba", "logit"}, default "hard"
         One-hot predictions, class probabilities, or logarithms of these, centred.
     cv : int or "prefit", default 5
@@ -73,18 +74,17 @@ class ClassifierFeatures(FeatureMap):
             raise DataError(f"output={self.output!r}: expected one of {', '.join(OUTPUTS)}")
         if self.kernel_map is not None and not isinstance(self.kernel_map, FeatureMap):
             raise DataError(f"kernel_map={self.kernel_map!r}: expected a map such as FourierFeatures()")
+        check_estimator(self.estimator, () if self.output == "hard" else ("predict_proba",))
         fits = cross_fit(self.estimator, self.cv, source, source.seed_of(self.random_state))
         if self.kernel_map is None:
-            drawn = source.draw(bandwidth.allocation(source.counts))
-            x = outputs(fits.log_posterior_drawn(drawn), self.output)
-            return ClassifierEmbedding(fits, self.output, float(np.square(x).sum(axis=1).mean()))
+            return ClassifierEmbedding(fits, self.output)
         fields = (source.rows, source.counts, source.bandwidth, source.criterion, source.seed)
         inner = self.kernel_map.learn(_Outputs(*fields, of=source, fits=fits, output=self.output))
         if not isinstance(inner, ExplicitEmbedding):
             raise DataError(
                 f"kernel_map={self.kernel_map!r} keeps rows: expected Fourier features or landmarks"
             )
-        return MappedClassifierEmbedding(fits, self.output, inner.self_product, inner=inner)
+        return MappedClassifierEmbedding(fits, self.output, inner=inner)
 
 
 def outputs(log_posterior: np.ndarray, output: str) -> np.ndarray:
@@ -118,11 +118,10 @@ def group_sums(values: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndar
 
 @dataclass(frozen=True)
 class ClassifierEmbedding(ExplicitEmbedding):
-    """Outputs of cross-fitted classifiers."""
+    """Outputs of cross-fitted classifiers, and their squared norm."""
 
     fits: CrossFit
     output: str
-    self_product: float
 
     @property
     def bandwidth(self) -> float:  # type: ignore[override]
@@ -136,13 +135,13 @@ class ClassifierEmbedding(ExplicitEmbedding):
 
     @property
     def width(self) -> int:
-        """One feature a label."""
-        return self.fits.n_labels
+        """One output a label, and their squared norm."""
+        return self.fits.n_labels + 1
 
     @property
     def n_matching(self) -> int:  # type: ignore[override]
-        """All of them."""
-        return self.width
+        """The outputs."""
+        return self.fits.n_labels
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -169,7 +168,11 @@ class ClassifierEmbedding(ExplicitEmbedding):
 
     def features(self, means: np.ndarray) -> np.ndarray:
         """As they are."""
-        return means
+        return means[..., :-1]
+
+    def self_products(self, means: np.ndarray) -> np.ndarray:
+        """Summed beside the outputs."""
+        return means[:, -1]
 
     def source_sums(self, block: Block, groups: np.ndarray, n_groups: int) -> np.ndarray:
         """Sums over labelled rows, each as predicted by a classifier that has not seen it."""
@@ -184,7 +187,8 @@ class ClassifierEmbedding(ExplicitEmbedding):
         return total / n
 
     def _sums(self, log_posterior: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
-        return group_sums(outputs(log_posterior, self.output), groups, n_groups)
+        x = outputs(log_posterior, self.output)
+        return group_sums(np.column_stack([x, np.square(x).sum(axis=1)]), groups, n_groups)
 
 
 @dataclass(frozen=True)
