@@ -82,6 +82,7 @@ class MarkerHistogramEmbedding(ExplicitEmbedding):
     """Histograms of markers side by side."""
 
     edges: np.ndarray  # (n_markers, n_bins - 1) between the bins
+    is_density = False  # a sum over markers, no product
 
     @property
     def bandwidth(self) -> float:  # type: ignore[override]
