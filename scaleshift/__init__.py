@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         GaussianKernel,
         LandmarkFeatures,
     )
+    from scaleshift.quantify.open_set.open_set import OpenSetQuantifier
 
 __all__ = [
     "BBSE",
@@ -40,6 +41,7 @@ __all__ = [
     "GaussianKernel",
     "LandmarkFeatures",
     "NotIdentifiableError",
+    "OpenSetQuantifier",
     "ScaleshiftError",
     "SchemaError",
     "append_cells",
@@ -66,6 +68,7 @@ _HOMES = {
     "FourierFeatures": "scaleshift.quantify.features",
     "GaussianKernel": "scaleshift.quantify.features",
     "LandmarkFeatures": "scaleshift.quantify.features",
+    "OpenSetQuantifier": "scaleshift.quantify.open_set.open_set",
     "append_cells": "scaleshift.cells",
     "as_cells": "scaleshift.cells",
     "check": "scaleshift.cells",

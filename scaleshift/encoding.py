@@ -25,6 +25,7 @@ CLASSES: dict[str, str] = {
     "BBSE": "scaleshift.quantify.families.bbse",
     "ClassifierEmbedding": "scaleshift.quantify.features.classifier",
     "ClassifierFeatures": "scaleshift.quantify.features.classifier",
+    "Counts": "scaleshift.quantify.open_set.answers",
     "CrossFit": "scaleshift.quantify.classifier.cross_fit",
     "DFM": "scaleshift.quantify.dfm",
     "FourierEmbedding": "scaleshift.quantify.features.fourier",
@@ -33,12 +34,19 @@ CLASSES: dict[str, str] = {
     "GaussianKernel": "scaleshift.quantify.features.gaussian",
     "LandmarkEmbedding": "scaleshift.quantify.features.landmarks",
     "LandmarkFeatures": "scaleshift.quantify.features.landmarks",
+    "Landmarks": "scaleshift.quantify.open_set.landmarks",
+    "Learned": "scaleshift.quantify.open_set.learning",
     "Logistic": "scaleshift.quantify.classifier.logistic",
     "MappedClassifierEmbedding": "scaleshift.quantify.features.classifier",
     "OneClass": "scaleshift.quantify.classifier.models",
+    "OpenSetQuantifier": "scaleshift.quantify.open_set.open_set",
     "Parts": "scaleshift.quantify.classifier.parts",
+    "Profile": "scaleshift.quantify.open_set.profile",
+    "Prototypes": "scaleshift.quantify.open_set.prototypes",
     "SampleStates": "scaleshift.quantify.targets",
+    "Scorer": "scaleshift.quantify.open_set.scoring",
     "SourceState": "scaleshift.quantify.source",
+    "Strata": "scaleshift.quantify.open_set.strata",
 }
 FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 ARRAY_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # one name, never ".."
