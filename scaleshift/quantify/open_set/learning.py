@@ -14,9 +14,10 @@ from scaleshift.quantify.open_set.landmarks import Landmarks, spread
 from scaleshift.quantify.open_set.profile import Profile, profile
 from scaleshift.quantify.open_set.prototypes import Prototypes, learn_prototypes
 from scaleshift.quantify.open_set.scoring import Scorer
-from scaleshift.quantify.open_set.strata import Strata
+from scaleshift.quantify.open_set.strata import Strata, allocation
 
-MAX_TRAINING = 2_000  # rows of a stratum that the classifiers learn from
+MAX_TRAINING = 20_000  # rows that the classifiers learn from
+MAX_OF_CLASS = 2_000  # posteriors that the prototypes are learned from
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def learn(
     predicted, posterior = logits.argmax(axis=1), scorer.posteriors(logits, part)
     novelty = landmarks.held_out(z, part, drawn["row"])
     usual = profile(z, predicted, novelty, weight, spreads, strata.unknown)
-    balanced = first_of(code, MAX_TRAINING, drawn["key"])
+    balanced = first_of(code, MAX_OF_CLASS, drawn["key"])
     learned = Learned(strata, scorer, usual, learn_prototypes(posterior[balanced], seed))
     return learned, Scored(z, code, part, weight, predicted, novelty, posterior)
 
@@ -101,9 +102,8 @@ def _cross_fitted(
     z: np.ndarray, code: np.ndarray, stratum: np.ndarray, part: np.ndarray, strata: Strata, classifier: Any
 ) -> tuple[tuple[Any, ...], np.ndarray]:
     """A classifier without each part, and logarithms of the class shares that it learned from."""
-    training = np.zeros(len(z), bool)
     rank = np.arange(len(z)) - np.searchsorted(stratum, stratum)  # strata ascend, keys ascend within one
-    training[rank < MAX_TRAINING] = True
+    training = rank < allocation(np.bincount(stratum), MAX_TRAINING)[stratum]
     models, shares = [], []
     for number in range(strata.n_parts):
         rows = training & (part != number)
