@@ -1,8 +1,8 @@
 """By how much did a sample's classes move?  Seen from its cells, without labels.
 
 Two corrections, in standardised units. *Recentring*, only where the source is one labelled sample and cannot
-tell how samples differ: one shift for all cells. *Class shifts*: by predicted class, of the cells that are not
-too novel. A cell counts as novel only if it is before and after the shift of its class.
+tell how samples differ: one shift for all cells. *Class shifts*: by predicted class, of the cells that are
+not too novel. A cell counts as novel only if it is before and after the shift of its class.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ to the driver.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,9 @@ from scaleshift.blocks.statistics import Layout
 from scaleshift.quantify.open_set import estimators
 from scaleshift.quantify.open_set.estimators import Rates, Seen, rates
 from scaleshift.quantify.resampling import halves
+
+
+Estimate = Callable[[Seen, Rates], tuple[np.ndarray, int]]
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class Answerer:
         answer = {name: np.full(shape, np.nan) for name, shape in layout.items()}
         answer.update(n_cells=n_cells, n_invalid=states["n_invalid"], n_foreign=n_foreign)
         source = self.counts.rates(self._halves(len(self.counts.predicted), "source"))
-        first = Rates(*(part[:1] for part in source[:3]), source.prior)
+        first = source.replicates(slice(1))
         for i in np.flatnonzero(n_cells):
             state = {name: values[i] for name, values in states.items()}
             for name, value in self._row(state, first, source).items():
@@ -74,14 +78,14 @@ class Answerer:
         return answer
 
     def _row(self, state: dict[str, np.ndarray], first: Rates, source: Rates) -> dict[str, np.ndarray]:
-        n_folds = np.count_nonzero(state["predicted"].sum(axis=1))
+        n_folds = int(np.count_nonzero(state["predicted"].sum(axis=1)))
         again = self._halves(len(state["predicted"]), "target") if n_folds > 1 else None
         weights = np.ones((1, len(state["predicted"])))
         if again is not None:
             weights = np.vstack([weights, again])
         n_rows = weights @ state["predicted"].sum(axis=1)
         weights = weights[n_rows > 0] / n_rows[n_rows > 0, None]  # a half without cells says nothing
-        source = Rates(*(part[: len(n_rows)][n_rows > 0] for part in source[:3]), source.prior)
+        source = source.replicates(np.flatnonzero(n_rows > 0))
 
         def seen(prefix: str) -> Seen:
             kinds = state[f"{prefix}kinds"].sum(axis=0)
@@ -93,13 +97,13 @@ class Answerer:
             )
 
         whole = seen("")
-        shares, _ = self._estimates(estimators.closed, whole, source)
-        plain, _ = estimators.closed(Seen(whole.predicted[:1], whole.kinds[:1], whole.posteriors), first)
+        shares = self._estimates(estimators.closed, whole, source)
+        plain = estimators.closed(Seen(whole.predicted[:1], whole.kinds[:1], whole.posteriors), first)[0]
         found = {"disagreement": np.abs(plain[0, 0] - plain[2, 0]).sum()}
         hidden = 0.0
         if self.gate is not None:
             clear = seen("clear_")
-            open_shares, _ = self._estimates(estimators.opened, clear, source)
+            open_shares = self._estimates(estimators.opened, clear, source)
             novel = np.clip(1 - open_shares[0].sum(), 0, 1)
             found |= {"novel": novel, "novel_unaligned": self._unaligned(state, clear, weights[0, 0], first)}
             hidden = self.gate
@@ -112,9 +116,9 @@ class Answerer:
         found["expected_flag_rate"] = first.flagged_of_predicted[0]
         return found
 
-    def _estimates(self, estimate, seen: Seen, source: Rates) -> tuple[np.ndarray, int]:
-        found, steps = estimate(seen, source)
-        return found["CBEH".index(self.estimator)], steps
+    def _estimates(self, estimate: Estimate, seen: Seen, source: Rates) -> np.ndarray:
+        """What the chosen estimator says, (r, n_classes)."""
+        return estimate(seen, source)[0]["CBEH".index(self.estimator)]
 
     def _unaligned(self, state: dict[str, np.ndarray], clear: Seen, share: float, source: Rates) -> float:
         """What the unknown share would be without shifts of the classes."""
@@ -123,7 +127,7 @@ class Answerer:
             share * state["clear_kinds_unaligned"][None],
             clear.posteriors,
         )
-        found, _ = self._estimates(estimators.opened, seen, source)
+        found = self._estimates(estimators.opened, seen, source)
         return float(np.clip(1 - found[0].sum(), 0, 1))
 
     def _divided(self, shares: np.ndarray) -> np.ndarray:
@@ -148,4 +152,6 @@ class Answerer:
         return np.minimum(np.append(known, len(self.counts.predicted)), n_folds) - 1
 
     def _halves(self, n_folds: int, stream: str) -> np.ndarray | None:
-        return halves(self.n_bootstrap, n_folds, self.seed, stream) if self.n_bootstrap and n_folds > 1 else None
+        return (
+            halves(self.n_bootstrap, n_folds, self.seed, stream) if self.n_bootstrap and n_folds > 1 else None
+        )

@@ -29,7 +29,7 @@ def source_layout(n_classes: int, n_folds: int) -> Layout:
 def source_counts(
     block: Block, *, strata: Strata, scorer: Scorer, profile: Profile, n_folds: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Kernel: held-out cells by (fold, class, predicted class), all of them and those that are not flagged."""
+    """Kernel: held-out cells by (fold, class, predicted class), all and those that are not flagged."""
     code = strata.classes(block)
     n = strata.n_classes
     used = np.flatnonzero((code >= 0) & block.valid)
@@ -89,7 +89,7 @@ def sample_counts(
     n_folds: int,
     foreign: np.ndarray,
 ) -> dict[str, np.ndarray]:
-    """Kernel: cells by (sample, fold, predicted class) and by prototype, all and those that are not flagged."""
+    """Kernel: cells by (sample, fold, predicted class) and by prototype, all and those not flagged."""
     sample, n = block.columns["sample"], len(keys)
     fold = np.zeros(len(sample), np.int64) if folds is None else folds(block.start, keys[sample])
     used = np.flatnonzero(block.valid)

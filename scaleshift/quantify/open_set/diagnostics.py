@@ -1,4 +1,4 @@
-"""What tells how far the answers for a sample can be trusted?  Variables beside the proportions, and flags."""
+"""How far can the answers for a sample be trusted?  Variables beside the proportions, and flags."""
 
 from __future__ import annotations
 

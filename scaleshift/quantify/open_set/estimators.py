@@ -33,6 +33,10 @@ class Rates(NamedTuple):
     flagged_of_predicted: np.ndarray  # (r, n_classes) share of flagged cells by predicted class
     prior: np.ndarray  # (n_classes,) class shares of the source
 
+    def replicates(self, which: slice | np.ndarray) -> Rates:
+        """Of some replicates."""
+        return Rates(self.predicted[which], self.clear[which], self.flagged_of_predicted[which], self.prior)
+
     @property
     def flagged(self) -> np.ndarray:
         """Share of flagged cells by class, (r, n_classes)."""
@@ -84,7 +88,7 @@ def opened(seen: Seen, source: Rates, steps: int | None = None) -> tuple[np.ndar
     counted = seen.predicted / np.maximum(1 - source.flagged_of_predicted, 1e-3)
     counted = counted / np.maximum(counted.sum(axis=1, keepdims=True), 1)
     n_classes = counted.shape[1]
-    outputs = np.zeros((len(source.clear), n_classes + 1, n_classes + 1))  # by class and flag, the unknown last
+    outputs = np.zeros((len(source.clear), n_classes + 1, n_classes + 1))  # unknown and flag last
     outputs[:, :-1, :-1], outputs[:, :-1, -1], outputs[:, -1, -1] = source.clear, source.flagged, 1
     flag = np.clip(1 - seen.predicted.sum(axis=1, keepdims=True), 0, 1)
     gram, products = _products(outputs, np.concatenate([seen.predicted, flag], axis=1))
@@ -99,7 +103,7 @@ def opened(seen: Seen, source: Rates, steps: int | None = None) -> tuple[np.ndar
 
 
 def expectation_maximisation(seen: Seen, start: np.ndarray, steps: int | None) -> tuple[np.ndarray, int]:
-    """Proportions among the cells of `seen`, (r, n_classes); `steps` None: until the first replicate rests."""
+    """Proportions among the cells of `seen`, (r, n_classes); without `steps` until the first row rests."""
     kinds = seen.kinds / np.maximum(seen.kinds.sum(axis=1, keepdims=True), 1e-12)
     shares = np.broadcast_to(start, (len(kinds), start.shape[-1]))
     for step in range(MAX_STEPS if steps is None else steps):

@@ -37,19 +37,19 @@ CITATION = "scaleshift's default procedure: rejection, class alignment and the m
 class OpenSetQuantifier(BaseEstimator):
     """Class proportions of unlabelled samples that may hold cells of no known class, and differ by batch.
 
-    Cross-fitted classifiers predict the class of every cell. A cell that is farther from all landmark cells of
-    the source than 95 in 100 source cells of its predicted class is unlike every class, unless the shift of
-    this class between source and sample explains it. From the counts of predicted classes and of such cells
-    three estimators tell the proportions; their median is the answer, or the one that errs least where the
-    source has several labelled samples.
+    Cross-fitted classifiers predict the class of every cell. A cell that is farther from all landmark cells
+    of the source than 95 in 100 source cells of its predicted class is unlike every class, unless the shift
+    of this class between source and sample explains it. From the counts of predicted classes and of such
+    cells three estimators tell the proportions; their median is the answer, or the one that errs least where
+    the source has several labelled samples.
 
     Parameters
     ----------
     unknown : bool, default True
         Whether cells may be unlike every class. False: all are of the source's classes.
     unknown_class : "auto", None or a label, default "auto"
-        Which cells of the source are of no known class, and become one: "auto" takes those without a label, if
-        there are 50 of them in the labelled samples; None takes none. Their share is part of "unknown".
+        Which cells of the source are of no known class, and become one: "auto" takes those without a label,
+        if there are 50 of them in the labelled samples; None takes none. Their share is part of "unknown".
     classifier : None or scikit-learn style classifier
         With `predict_proba`; a clone of it is fitted for each part of the source, on standardised markers.
         None: logistic regression on the markers and their products.
@@ -94,9 +94,9 @@ class OpenSetQuantifier(BaseEstimator):
 
     Notes
     -----
-    Passes: over the source one to draw and one to count; over the targets one that draws up to 20 000 cells of
-    each sample for its shifts, and one that counts, whatever the number of samples. One pass over the label
-    and sample columns before.
+    Passes: over the source one to draw and one to count; over the targets one that draws up to 20 000 cells
+    of each sample for its shifts, and one that counts, whatever the number of samples. One pass over the
+    label and sample columns before.
 
     The folds of classifiers are the labelled samples where there are two or more, and 10 cells of every class
     without each; else five random parts. Intervals are estimate -+ t sd over random halves of 40 folds of the
@@ -230,8 +230,8 @@ class OpenSetQuantifier(BaseEstimator):
 
         if self.classifier is not None:
             raise DataError(
-                f"a model with {type(self.classifier).__name__} cannot be saved: a saved model holds data and no "
-                "code. Fit it with classifier=None, or keep the cells and fit it again"
+                f"a model with {type(self.classifier).__name__} cannot be saved: a saved model holds data "
+                "and no code. Fit it with classifier=None, or keep the cells and fit it again"
             )
         persistence.save(self, path)
 

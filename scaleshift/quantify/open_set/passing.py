@@ -1,4 +1,4 @@
-"""Which passes does the procedure take?  One over the source to learn and one to count, two over the samples."""
+"""Which passes does the procedure take?  Over the source to learn and to count, two over the samples."""
 
 from __future__ import annotations
 
@@ -105,5 +105,3 @@ def answering(
         "foreign": foreign,
     }
     return rows.only("sample", *(["label"] if foreign.size else [])), layout, finish, parameters
-
-

@@ -1,7 +1,7 @@
 """Which posteriors occur?  A few hundred of them stand for those of all cells.
 
-What expectation-maximisation needs of a sample is how many cells are nearest to each prototype, and their mean
-posterior: sums, which can be added in any chunking.
+What expectation-maximisation needs of a sample is how many cells are nearest to each prototype, and their
+mean posterior: sums, which can be added in any chunking.
 """
 
 from __future__ import annotations

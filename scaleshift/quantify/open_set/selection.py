@@ -35,9 +35,7 @@ def select(learned: Learned, scored: Scored, seed: int) -> Selection:
     """The estimator with the least error; the largest unknown share of a left-out sample, .03 at least."""
     if not learned.strata.by_sample:
         return Selection(*DEFAULT, np.zeros((0, 4)))
-    shares = noise.generator(seed, "resampled").dirichlet(
-        np.ones(learned.strata.n_classes), size=N_RESAMPLED
-    )
+    shares = noise.generator(seed, "resampled").dirichlet(np.ones(learned.strata.n_classes), size=N_RESAMPLED)
     own, resampled, novel = [], [], []
     for part in range(learned.strata.n_parts):
         errors, unknown = _left_out(learned, scored, part, shares)
@@ -94,5 +92,7 @@ def _seen(
     n_kinds, n = learned.prototypes.centres.shape
     kinds = np.bincount(kind, weight, n_kinds)
     sums = np.column_stack([np.bincount(kind, weight * column, n_kinds) for column in posterior.T])
-    means = np.where(kinds[:, None] > 0, sums / np.maximum(kinds, 1e-300)[:, None], learned.prototypes.centres)
+    means = np.where(
+        kinds[:, None] > 0, sums / np.maximum(kinds, 1e-300)[:, None], learned.prototypes.centres
+    )
     return Seen(np.bincount(predicted, weight, n)[None], kinds[None], means)
