@@ -8,9 +8,9 @@ Protocol: at most 10 000 cells a sample, drawn with numpy's default_rng(sample n
 realised fractions of all of the target's cells; L1 over the source's classes, mean over seeds 0-4 or
 source-target pairs. "kn" known cells only, "all" with ungated ones, "rem" each class in turn missing from the
 source (ungated cells, where there are any, stay), "closed" with unknown=False; /1 and /3 labelled samples.
-Multicentre: S01, S05, S09, S13 alone, or S01 + S10 + S15; targets all others. GvHD without G04, G05, G07, G09:
-each sample, or the i-th, (i+1)-th and (i+3)-th, as source; targets all others. (Which three is not laid down,
-and matters: .03 to .28 over all 56.) Bodenmiller: `reference` to each other part.
+Multicentre: S01, S05, S09, S13 alone, or S01 + S10 + S15; targets all others. GvHD without G04, G05, G07,
+G09: each sample, or the i-th, (i+1)-th and (i+3)-th, as source; targets all others. (Which three is not laid
+down, and matters: .03 to .28 over all 56.) Bodenmiller: `reference` to each other part.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from scaleshift.quantify.open_set import estimators
 from scaleshift.quantify.open_set.estimators import Rates, Seen, rates
 from scaleshift.quantify.resampling import halves
 
-
 Estimate = Callable[[Seen, Rates], tuple[np.ndarray, int]]
 
 

@@ -26,7 +26,7 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str, str]] = {
         SAMPLE,
         "share of novel cells",
         "share of cells unlike every class of the source, ungated cells included, after the classes were "
-        "aligned; a lower bound. It counts as unknown where it is above unknown_baseline",
+        "aligned; a lower bound. It counts as unknown where it is above the attribute gate",
     ),
     "novel_unaligned": (
         SAMPLE,

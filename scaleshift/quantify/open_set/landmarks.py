@@ -37,7 +37,7 @@ class Landmarks:
         return np.mean([_without(near, part) for part in range(n_parts)], axis=0)
 
     def held_out(self, z: np.ndarray, part: np.ndarray, row: np.ndarray) -> np.ndarray:
-        """Of cells of the source: landmarks of a cell's own sample do not count, nor a landmark for itself."""
+        """Of source cells: without the landmarks of a cell's own sample, and without itself."""
         near = self._by_part(z)
         found = near.min(axis=1, initial=np.inf)
         own = np.ones(len(z), bool) if self.by_sample else np.isin(row, self.row)

@@ -295,7 +295,7 @@ class OpenSetQuantifier(BaseEstimator):
             values = answers[name]
             told[name] = by_label(np.delete(values, unknown_class, axis=1) if unknown_class >= 0 else values)
         numbers["flag"] = self._flags(numbers, told, shares)
-        numbers["unknown_baseline"] = self.gate_ if self.unknown else np.nan
+        numbers["unknown_baseline"] = self.gate_ if self.unknown and unknown_class < 0 else np.nan
         found = result.assembled(
             samples, self.labels_, self.class_counts_, proportion, unknown, numbers, self._result_attributes()
         )
@@ -322,6 +322,7 @@ class OpenSetQuantifier(BaseEstimator):
             "parameters": json.dumps(self.get_params(), default=str),
             "seed": self.seed_,
             "estimator": self.estimator_,
+            "gate": self.gate_ if self.unknown else np.nan,
             "leave_one_out": json.dumps(self.leave_one_out_),
             "resampled": "cells" if self.n_bootstrap and len(self.counts_.predicted) > 1 else "none",
             "source_samples": json.dumps(self.source_samples_),
