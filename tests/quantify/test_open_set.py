@@ -94,8 +94,8 @@ def test_a_shifted_batch_is_no_unknown_population(fitted):
 
 def test_alignment_tells_batch_shift_from_contamination(of_three):
     x = T.copy()
-    x[TRUTH == "a", 0] -= 1.2
-    x[TRUTH == "b", 1] += 1.2
+    x[TRUTH == "a", 0] -= 1.6
+    x[TRUTH == "b", 1] += 1.6
     result = of_three.predict(x).isel(sample=0)
     assert float(result["novel_unaligned"]) > 0.05 + float(result["novel"])
     np.testing.assert_allclose(result["proportion"], REALISED, atol=0.03)
