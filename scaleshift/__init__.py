@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         LandmarkFeatures,
         SlicedEnergy,
     )
+    from scaleshift.quantify.open_set.open_set import OpenSetQuantifier
 
 __all__ = [
     "BBSE",
@@ -56,6 +57,7 @@ __all__ = [
     "HDx",
     "LandmarkFeatures",
     "NotIdentifiableError",
+    "OpenSetQuantifier",
     "ScaleshiftError",
     "SchemaError",
     "SlicedEnergy",
@@ -90,6 +92,7 @@ _HOMES = {
     "HDx": "scaleshift.quantify.families.hdx",
     "LandmarkFeatures": "scaleshift.quantify.features",
     "MLLS": "scaleshift.quantify.families.mlls",
+    "OpenSetQuantifier": "scaleshift.quantify.open_set.open_set",
     "RLLS": "scaleshift.quantify.families.rlls",
     "SlicedEnergy": "scaleshift.quantify.features",
     "append_cells": "scaleshift.cells",

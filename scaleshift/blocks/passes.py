@@ -17,7 +17,7 @@ import numpy as np
 
 from scaleshift.blocks import graph, states, statistics
 from scaleshift.blocks.block import Column, Rows
-from scaleshift.blocks.states import Finish, Kernel, Merge
+from scaleshift.blocks.states import Finish, Kernel, Merge, Stratum
 from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
 
@@ -83,8 +83,7 @@ def total(
     _refuse_invalid(rows, state["invalid"])
     if finish is None:
         return {"key": state["key"], **statistics.unpack(state["state"], layout)}
-    order = np.argsort(state["done"])
-    return {"key": state["done"][order], **statistics.unpack(state["answer"][order], finish.layout)}
+    return _answers(state, finish)
 
 
 class Work(NamedTuple):
@@ -235,10 +234,11 @@ def crossed(rows: Rows, by: str, name: str) -> np.ndarray:
 def sample(
     rows: Rows,
     n: int | np.ndarray,
-    by: str | tuple[str, str] | None = None,
+    by: Stratum = None,
     *,
     seed: int = 0,
     stream: str = "sample",
+    finish: Finish | None = None,
 ) -> dict[str, np.ndarray]:
     """Draw the `n` valid rows of each stratum with the smallest random key: one pass.
 
@@ -246,20 +246,23 @@ def sample(
     ----------
     rows : Rows
     n : int or array of int, shape (n_strata,)
-        Rows wanted of each stratum; all of them where there are fewer. With two columns an array of the shape
-        that `crossed` gives for them.
-    by : str or pair of str, optional
-        Name of a code column whose codes are the strata; negative codes are left out. Of two columns the
-        pairs are the strata, in the order of `crossed`, those without a value in the second among them.
+        Rows wanted of each stratum; all of them where there are fewer.
+    by : str or callable, optional
+        Name of a code column whose codes are the strata, or ``by(block)`` -> codes (block rows,), a
+        module-level function, with `n` an array; negative codes are left out.
     seed : int, default 0
     stream : str, default "sample"
         What the rows are for; draws of different streams are independent.
+    finish : Finish, optional
+        With `by` a column's name: the answer that is computed from the rows drawn of each stratum, on the
+        worker that meets its last rows. Drawn rows then never leave the workers.
 
     Returns
     -------
     dict
         x (k, n_markers), code (k,) stratum, row (k,) absolute number, key (k,); sorted by stratum, then
-        key. The same rows for any chunking.
+        key. The same rows for any chunking. With `finish` the arrays of its layout, with one leading axis
+        over the strata that have rows, which stand in the entry "key" and ascend.
 
     Examples
     --------
@@ -268,17 +271,35 @@ def sample(
     >>> rows = as_rows(np.arange(100.0)[:, None], y=np.repeat(["a", "b"], 50))
     >>> sample(rows, 3, by="label")["code"].tolist()
     [0, 0, 0, 1, 1, 1]
-    >>> sample(rows, 2, by=("sample", "label"))["code"].tolist()
+    >>> sample(rows, np.full(3, 2), by=pairs(rows, "sample", "label"))["code"].tolist()
     [1, 1, 2, 2]
     """
-    shape: tuple[int, ...] = (1,)
-    if isinstance(by, tuple):
-        shape = len(rows.categories(by[0])), 1 + len(rows.categories(by[1]))
-    elif by is not None:
-        shape = (len(rows.categories(by)),)
-    n = np.broadcast_to(np.asarray(n, np.int64), shape)
-    merge = functools.partial(states.merge_smallest, n.ravel())
-    return total(states.smallest, rows, None, merge=merge, n=n, by=by, seed=seed, stream=stream)
+    strata = len(rows.categories(by)) if isinstance(by, str) else np.size(n)
+    n = np.broadcast_to(np.asarray(n, np.int64), (strata,))
+    if finish is None:
+        merge = functools.partial(states.merge_smallest, n)
+        return total(states.smallest, rows, None, merge=merge, n=n, by=by, seed=seed, stream=stream)
+    done = draw_and_finish(n, finish)
+    parameters = {"n": n, "by": by, "seed": seed, "stream": stream}
+    state = graph.reduce_blocks(done.leaf, done.merge, rows, parameters, done.width, done.shared)
+    _refuse_invalid(rows, state["invalid"])
+    return _answers(state, finish)
+
+
+def pairs(rows: Rows, by: str, name: str) -> Stratum:
+    """Strata of `sample` by two columns: their pairs, in the order of `crossed`, which counts them."""
+    return functools.partial(states.pair, by=by, name=name, width=1 + len(rows.categories(name)))
+
+
+def draw_and_finish(n: np.ndarray, finish: Finish) -> Work:
+    """What `sample` does with a `finish`, told without reading."""
+    return Work(states.drawn_leaf, functools.partial(states.merge_drawn, n), 0, {"finish": finish})
+
+
+def _answers(state: dict[str, Any], finish: Finish) -> dict[str, np.ndarray]:
+    """Answers of all keys, which ascend."""
+    order = np.argsort(state["done"])
+    return {"key": state["done"][order], **statistics.unpack(state["answer"][order], finish.layout)}
 
 
 def map_rows(

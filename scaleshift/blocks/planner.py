@@ -20,7 +20,7 @@ from scaleshift.blocks.block import Rows
 from scaleshift.blocks.passes import Work
 from scaleshift.blocks.plan import PROCESS_BYTES, Pass, Plan, count, size
 from scaleshift.blocks.probe import Measured, OneBlock
-from scaleshift.blocks.states import Finish, Kernel, Merge
+from scaleshift.blocks.states import Finish, Kernel, Merge, Stratum
 from scaleshift.blocks.statistics import Layout
 
 SHARE_OF_MEMORY = 1 / 3  # of a worker: a state above it cannot be merged with others
@@ -91,15 +91,24 @@ class Planner:
         column = replace(self.rows.columns[name], values=None, counts=None)
         self._column(what, name, functools.partial(states.tally_leaf, column), states.merge_tally)
 
-    def sample(self, what: str, rows: Rows, n: np.ndarray, by: str) -> None:
+    def sample(self, what: str, rows: Rows, n: np.ndarray, by: Stratum, finish: Finish | None = None) -> None:
         """A pass of `passes.sample`."""
-        work = passes.work(states.smallest, rows, None, merge=functools.partial(states.merge_smallest, n))
+        plain = passes.work(states.smallest, rows, None, merge=functools.partial(states.merge_smallest, n))
         parameters = {"n": n, "by": by, "seed": 0, "stream": "sample"}
-        found = self.block.work(work.leaf, rows, parameters)
+        found = self.block.work(plain.leaf, rows, parameters)
         drawn = found.result["state"]
-        rows_drawn = len(drawn["code"])
-        all_rows = int(n.sum()) * sizeof(drawn) // max(rows_drawn, 1)
-        self._add(what, rows, work, found, parameters, States(sizeof(drawn), all_rows, all_rows))
+        a_row = sizeof(drawn) // max(len(drawn["code"]), 1)
+        if finish is None:
+            every = int(n.sum()) * a_row
+            self._add(what, rows, plain, found, parameters, States(sizeof(drawn), every, every))
+            return
+        # Those of keys that end in the block do not leave it; of the others one at most lies over its end
+        # where samples are contiguous.
+        waiting = min(sizeof(drawn), int(n.max(initial=0)) * a_row)
+        answers = 8 * statistics.size(finish.layout) * int(np.count_nonzero(finish.n_rows))
+        work = passes.draw_and_finish(n, finish)
+        finished = _finished_draw(drawn, finish)
+        self._add(what, rows, work, found, parameters, States(waiting, waiting, answers), finished)
 
     def total(
         self,
@@ -243,6 +252,18 @@ def _finished(state: dict[str, np.ndarray], layout: Layout, finish: Finish) -> F
     found = probe.measured(timed)
     n_keys = np.count_nonzero(finish.n_rows)
     return Finished(found.seconds / keys.size * n_keys, found.n_bytes, finish.nbytes)
+
+
+def _finished_draw(drawn: dict[str, np.ndarray], finish: Finish) -> Finished:
+    """Cost of finishing, from the key of which the block gave most rows."""
+    code, n = np.unique(drawn["code"], return_counts=True)
+    if not code.size:
+        return Finished(shared_bytes=finish.nbytes)
+    here = drawn["code"] == code[n.argmax()]
+    one = {name: array[here] for name, array in drawn.items()}
+    finish.function(one)  # compiles
+    found = probe.measured(lambda: finish.function(one))
+    return Finished(found.seconds * np.count_nonzero(finish.n_rows), found.n_bytes, finish.nbytes)
 
 
 def _is_read(array: Any) -> bool:

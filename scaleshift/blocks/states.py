@@ -18,6 +18,7 @@ from scaleshift.kernels.reference import to_numpy
 MAX_VALUES = 100_000
 Kernel = Callable[..., Mapping[str, Any]]
 Merge = Callable[[Any, Any], Any]
+Stratum = str | Callable[[Block], np.ndarray] | None  # a code column, codes made of a block's columns, or one
 State = dict[str, Any]
 
 
@@ -163,11 +164,11 @@ def merge_tally(a: State, b: State) -> State:
 
 def crossed_leaf(block: Block, keys: np.ndarray, by: str, name: str, width: int) -> State:
     """Rows of each of the `keys` of one column and each code of another, of which -1 is the first."""
-    pair = _pair(block, by, name, width)
-    return {"n": np.bincount(pair, minlength=len(keys) * width).reshape(len(keys), width)}
+    pairs = pair(block, by, name, width)
+    return {"n": np.bincount(pairs, minlength=len(keys) * width).reshape(len(keys), width)}
 
 
-def _pair(block: Block, by: str, name: str, width: int) -> np.ndarray:
+def pair(block: Block, by: str, name: str, width: int) -> np.ndarray:
     """One code for each pair of codes; rows without a value in `name` come first."""
     return block.columns[by].astype(np.int64) * width + block.columns[name] + 1
 
@@ -175,18 +176,20 @@ def _pair(block: Block, by: str, name: str, width: int) -> np.ndarray:
 # The rows with the smallest random keys ----------------------------------------------------------------
 
 
-def smallest(block: Block, n: np.ndarray, by: str | tuple[str, str] | None, seed: int, stream: str) -> State:
-    """The rows of one block with the n[code] smallest keys of their stratum; (n, n) strata of two columns."""
+def smallest(block: Block, n: np.ndarray, by: Stratum, seed: int, stream: str) -> State:
+    """The rows of one block with the n[code] smallest keys of their stratum."""
     key = noise.keys(seed, stream, block.start, len(block.x))
-    if isinstance(by, tuple):
-        code, n = _pair(block, *by, n.shape[1]), n.ravel()
-    else:
-        code = np.zeros(len(key), np.int32) if by is None else block.columns[by]
-    code = np.where(block.valid, code, -1)
+    code = np.where(block.valid, _strata(block, by), -1)
     row = np.flatnonzero(_likely(key, code, n))
     chosen = row[_first(code[row], key[row], row, n)]
     x = to_numpy(block.x[chosen])
     return {"x": x, "code": code[chosen], "row": block.start + chosen, "key": key[chosen]}
+
+
+def _strata(block: Block, by: Stratum) -> np.ndarray:
+    if by is None:
+        return np.zeros(len(block.x), np.int32)
+    return block.columns[by] if isinstance(by, str) else by(block)
 
 
 def merge_smallest(n: np.ndarray, a: State, b: State) -> State:
@@ -214,6 +217,63 @@ def _first(code: np.ndarray, key: np.ndarray, row: np.ndarray, n: np.ndarray) ->
     start = np.searchsorted(code[order], np.arange(len(n)))
     rank = np.arange(len(order)) - start[code[order]]
     return order[rank < n[code[order]]]
+
+
+# The same of each key, of which only a small answer is wanted --------------------------------------------
+
+
+def drawn_leaf(block: Block, n: np.ndarray, by: str, seed: int, stream: str, finish: Finish) -> State:
+    """The rows that `smallest` draws of one block, with the answers of keys that lie in this block alone."""
+    codes = block.columns[by]
+    n_rows = np.bincount(codes[codes >= 0])
+    key = np.flatnonzero(n_rows)
+    return _finish_drawn(
+        {
+            "drawn": smallest(block, n, by, seed, stream),
+            "key": key,
+            "n_rows": n_rows[key],
+            "invalid": block.invalid_by_column,
+            "done": np.empty(0, np.int64),
+            "answer": np.empty((0, statistics.size(finish.layout))),
+        },
+        finish,
+    )
+
+
+def merge_drawn(n: np.ndarray, a: State, b: State, finish: Finish) -> State:
+    """Answers of both, drawn rows of the keys that are not complete yet."""
+    key = np.union1d(a["key"], b["key"])
+    n_rows = np.zeros(key.size, np.int64)
+    for part in (a, b):
+        n_rows[np.searchsorted(key, part["key"])] += part["n_rows"]
+    state = {
+        "drawn": merge_smallest(n, a["drawn"], b["drawn"]),
+        "key": key,
+        "n_rows": n_rows,
+        "invalid": a["invalid"] + b["invalid"],
+        **{name: np.concatenate([a[name], b[name]]) for name in ("done", "answer")},
+    }
+    return _finish_drawn(state, finish)
+
+
+def _finish_drawn(state: State, finish: Finish) -> State:
+    complete = state["n_rows"] == finish.n_rows[state["key"]]
+    if not complete.any():
+        return state
+    drawn, keys = state["drawn"], state["key"][complete]
+    answers = []
+    for key in keys:  # a key's answer must not depend on the others'
+        first, last = np.searchsorted(drawn["code"], [key, key + 1])  # sorted by code
+        answer = finish.function({name: array[first:last] for name, array in drawn.items()})
+        answers.append(statistics.pack(answer, finish.layout))
+    rest = ~np.isin(drawn["code"], keys)
+    return {
+        "drawn": {name: array[rest] for name, array in drawn.items()},
+        **{name: state[name][~complete] for name in ("key", "n_rows")},
+        "invalid": state["invalid"],
+        "done": np.concatenate([state["done"], keys]),
+        "answer": np.concatenate([state["answer"], answers]),
+    }
 
 
 # Results by row, and the rows that are not finite ------------------------------------------------------

@@ -94,7 +94,9 @@ def write(
 
 
 def plain(value: Any) -> Any:
-    """A value for JSON: NaN becomes null."""
+    """A value for JSON, or a list of such: NaN becomes null."""
+    if isinstance(value, list):
+        return [plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

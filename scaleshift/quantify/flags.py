@@ -38,6 +38,13 @@ REASONS = {
         Reason(
             "U", "unknown above baseline", "more cells unlike every class than samples of known classes show"
         ),
+        Reason(
+            "N",
+            "cells unlike every class",
+            "cells of no known class, or a strong batch shift: compare novel with novel_unaligned",
+        ),
+        Reason("M", "estimators disagree", "treat the proportions with care: label one more sample"),
+        Reason("D", "do not use", "the sample is too unlike the source: label one more sample"),
     )
 }
 JOINT = "; "

@@ -71,8 +71,7 @@ def league() -> list[str]:
 
 def default() -> str:
     """Name of the method to use where the data cannot tell which is best."""
-    # Interim: once OpenSetQuantifier is public, this is `return "open-set"`.
-    return "open-set" if "open-set" in available() else "soft-landmarks"
+    return "open-set"
 
 
 def make(name: str, *, n_features: int | None = None, **parameters: Any) -> Any:

@@ -61,7 +61,8 @@ def gather(rows: Rows, cells_per_sample: int, seed: int) -> TrialCells:
     share = np.minimum(cells_per_sample / mine.sum(axis=1), 1)[:, None]
     wanted = np.zeros_like(counts)
     wanted[held] = np.maximum(np.round(mine * share), np.minimum(mine, FEW))
-    drawn = passes.sample(rows, wanted, by=("sample", "label"), seed=seed, stream="compare")
+    by = passes.pairs(rows, "sample", "label")
+    drawn = passes.sample(rows, wanted.ravel(), by=by, seed=seed, stream="compare")
     sample, label = np.divmod(drawn["code"], counts.shape[1])
     first = np.searchsorted(drawn["code"], drawn["code"])
     return TrialCells(

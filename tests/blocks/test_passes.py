@@ -219,14 +219,14 @@ def test_a_sample_by_pairs_holds_what_each_pair_has_for_any_chunking():
     rows = as_rows(X, label, SAMPLE)
     counts = passes.crossed(rows, "sample", "label")
     wanted = np.minimum(np.arange(counts.size).reshape(counts.shape), 30)
-    drawn = passes.sample(rows, wanted, by=("sample", "label"))
+    drawn = passes.sample(rows, wanted.ravel(), by=passes.pairs(rows, "sample", "label"))
     found = np.bincount(drawn["code"], minlength=counts.size).reshape(counts.shape)
     np.testing.assert_array_equal(found, np.minimum(wanted, counts))
     sample, code = np.divmod(drawn["code"], counts.shape[1])
     np.testing.assert_array_equal(SAMPLE[drawn["row"]], sample)
     np.testing.assert_array_equal(label[drawn["row"]], np.array([None, "a", "b", "c", "d"])[code])
     lazy = as_rows(da.from_array(X, chunks=(700, D)), label, da.from_array(SAMPLE, chunks=1_100))
-    many = passes.sample(lazy, wanted, by=("sample", "label"))
+    many = passes.sample(lazy, wanted.ravel(), by=passes.pairs(lazy, "sample", "label"))
     for name in ("row", "code", "x"):
         np.testing.assert_array_equal(many[name], drawn[name])
 

@@ -1,0 +1,353 @@
+"""The default procedure: proportions that survive batch shift and cells of no known class."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import xarray as xr
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from scaleshift.blocks import blas, noise
+from scaleshift.blocks.block import Invalid, Rows
+from scaleshift.blocks.rows import as_rows
+from scaleshift.errors import DataError
+from scaleshift.quantify import remarks, result
+from scaleshift.quantify.baseline import Baseline
+from scaleshift.quantify.classifier.models import check_estimator
+from scaleshift.quantify.flags import flag
+from scaleshift.quantify.open_set import diagnostics, passing
+from scaleshift.quantify.open_set.answers import Answerer, Counts
+from scaleshift.quantify.open_set.estimators import NAMES
+from scaleshift.quantify.open_set.learning import Learned
+from scaleshift.quantify.open_set.selection import Selection, select
+from scaleshift.quantify.source import N_FOLDS
+from scaleshift.quantify.targets import foreign_codes
+
+if TYPE_CHECKING:
+    from scaleshift.blocks.plan import Plan
+
+NO_BASELINE = Baseline(np.nan, np.nan)  # what is usual is judged here otherwise
+CITATION = "scaleshift's default procedure: rejection, class alignment and the median of three estimators"
+
+
+class OpenSetQuantifier(BaseEstimator):
+    """Class proportions of unlabelled samples that may hold cells of no known class, and differ by batch.
+
+    Cross-fitted classifiers predict the class of every cell. A cell that is farther from all landmark cells
+    of the source than 95 in 100 source cells of its predicted class is unlike every class, unless the shift
+    of this class between source and sample explains it. From the counts of predicted classes and of such
+    cells three estimators tell the proportions; their median is the answer, or the one that errs least where
+    the source has several labelled samples.
+
+    Parameters
+    ----------
+    unknown : bool, default True
+        Whether cells may be unlike every class. False: all are of the source's classes.
+    unknown_class : "auto", None or a label, default "auto"
+        Which cells of the source are of no known class, and become one: "auto" takes those without a label,
+        if there are 50 of them in the labelled samples; None takes none. Their share is part of "unknown".
+    classifier : None or scikit-learn style classifier
+        With `predict_proba`; a clone of it is fitted for each part of the source, on standardised markers.
+        None: logistic regression on the markers and their products.
+    n_landmarks : int, default 128
+    n_bootstrap : int, default 200
+        Replicates behind the intervals. 0: no folds and no intervals.
+    level : float, default 0.95
+        Of the intervals.
+    invalid : {"raise", "drop"}, default "raise"
+        What to do with rows that hold NaN or infinite values.
+    random_state : None, int or numpy.random.Generator
+
+    Attributes
+    ----------
+    labels_ : numpy.ndarray, shape (n_labels,)
+        In their own type and order; without `unknown_class`.
+    class_counts_ : numpy.ndarray of int64, shape (n_labels,)
+        Labelled rows of each class.
+    source_labels_ : numpy.ndarray
+        The same with `unknown_class`, where it is a label.
+    n_unknown_ : int
+        Source rows that are of no known class, and learned from as one.
+    estimator_ : str
+        Which estimator answers.
+    gate_ : float
+        Share of cells unlike every class that samples without such cells reach: .05 for one labelled sample,
+        else the largest of the samples left out in turn, .03 at least. A larger one counts as unknown.
+    leave_one_out_ : dict of str to list of float
+        L1 error of each estimator on each labelled sample left out, over all classes; empty for one sample.
+        Their range is what to expect of a sample like these; it is no interval.
+    markers_, treatment_ : tuple of str or None, mapping or None
+    n_features_in_ : int
+    source_samples_ : list
+        Names of the samples that the source's labelled rows came from.
+    n_invalid_ : int
+        Source rows left out with ``invalid="drop"``.
+    learned_ : Learned
+        Classifiers, landmarks and usual values, of at most 50 000 rows drawn.
+    counts_ : Counts
+        What became of all rows of the source.
+    seed_ : int
+
+    Notes
+    -----
+    Passes: over the source one to draw and one to count; over the targets one that draws up to 20 000 cells
+    of each sample for its shifts, and one that counts, whatever the number of samples. One pass over the
+    label and sample columns before.
+
+    The folds of classifiers are the labelled samples where there are two or more, and 10 cells of every class
+    without each; else five random parts. Intervals are estimate -+ t sd over random halves of 40 folds of the
+    rows; they know nothing of batch shift. The upper end of "unknown" reaches by `gate_` further where fewer
+    cells than that are unlike every class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(-2, 1, (500, 2)), rng.normal(2, 1, (500, 2))])
+    >>> y = np.repeat(["a", "b"], 500)
+    >>> model = OpenSetQuantifier(random_state=0).fit(X, y)
+    >>> target = np.concatenate([rng.normal(m, 1, (n, 2)) for m, n in ((-2, 600), (2, 200), (9, 200))])
+    >>> found = model.predict(target)
+    >>> found.proportion.round(1).values.tolist(), found.unknown.round(1).values.tolist()
+    ([[0.6, 0.2]], [0.2])
+    """
+
+    def __init__(
+        self,
+        unknown: bool = True,
+        unknown_class: Any = "auto",
+        classifier: Any = None,
+        n_landmarks: int = 128,
+        n_bootstrap: int = 200,
+        level: float = 0.95,
+        invalid: Invalid = "raise",
+        random_state: Any = None,
+    ):
+        self.unknown = unknown
+        self.unknown_class = unknown_class
+        self.classifier = classifier
+        self.n_landmarks = n_landmarks
+        self.n_bootstrap = n_bootstrap
+        self.level = level
+        self.invalid = invalid
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, sample: Any = None) -> Self:
+        """Learn the classes.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_markers), or a cells dataset
+            The source. A cells dataset brings its labels and samples along.
+        y : array-like, shape (n,), optional
+            Labels; NaN, None and pandas.NA mean ungated. Samples without any label are left out.
+        sample : array-like, shape (n,), optional
+            Which sample a row belongs to.
+
+        Returns
+        -------
+        OpenSetQuantifier
+            Itself.
+
+        Raises
+        ------
+        DataError
+            Without labels or labelled rows, with rows that are not finite (unless ``invalid="drop"``).
+        """
+        self._check()
+        rows = as_rows(X, y, sample, invalid=self.invalid)
+        seed = noise.seed_of(self.random_state)
+        learned, scored = passing.learn_source(
+            rows, self.unknown_class, self.classifier, self.n_landmarks, seed
+        )
+        counts, n_invalid = passing.count_source(rows, learned, N_FOLDS if self.n_bootstrap else 1, seed)
+        with blas.one_thread():
+            selection = select(learned, scored, seed)
+        found = {
+            "seed_": seed,
+            "learned_": learned,
+            "counts_": counts,
+            "markers_": rows.markers,
+            "treatment_": rows.treatment,
+            "n_features_in_": rows.n_markers,
+            "n_invalid_": int(n_invalid.sum()),
+            "source_samples_": rows.categories("sample")[learned.strata.part_of >= 0].tolist(),
+            **_classes(rows.categories("label"), learned, counts),
+            **_selected(selection),
+        }
+        for name, value in found.items():  # all at once: a fit that fails leaves an earlier one as it was
+            setattr(self, name, value)
+        return self
+
+    def predict(self, X: Any, sample: Any = None) -> xr.Dataset:
+        """Class proportions of every sample: two passes.
+
+        Parameters
+        ----------
+        X : array-like, shape (m, n_markers), or a cells dataset
+            The targets. Markers are matched by name where both sides have names. Labels are not used; those
+            that the source does not have stay in the result as NaN, with a flag.
+        sample : array-like, shape (m,), optional
+            Which sample a row belongs to; without it an array is one sample named "all".
+
+        Returns
+        -------
+        xarray.Dataset
+            Dimensions (sample, label, marker); see `scaleshift.quantify.result.VARIABLES` and
+            `scaleshift.quantify.open_set.diagnostics.VARIABLES`. Metadata of samples stay.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+        DataError
+            If a marker is missing, rows are not finite (unless ``invalid="drop"``), or a parameter has no
+            meaning.
+        """
+        check_is_fitted(self, "learned_")
+        self._check()  # set_params may have been called since the fit
+        rows = as_rows(X, None, sample, invalid=self.invalid)
+        rows = rows.matched(self.markers_, self.n_features_in_, self.treatment_)
+        foreign = foreign_codes(rows, self.source_labels_)
+        answers = passing.answer_samples(rows, self.learned_, self._answerer(), foreign, self.seed_)
+        known = self._dataset(rows.categories("sample"), answers)
+        if foreign.size:
+            known = result.with_foreign(known, rows.categories("label")[foreign], answers["n_foreign"])
+        return result.described(known, X)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save as a Zarr store, without the cells; `scaleshift.load` reads it.
+
+        Raises
+        ------
+        DataError
+            With a `classifier` of the user's own, which only pickle, and thus code, could keep.
+        """
+        from scaleshift import persistence
+
+        if self.classifier is not None:
+            raise DataError(
+                f"a model with {type(self.classifier).__name__} cannot be saved: a saved model holds data "
+                "and no code. Fit it with classifier=None, or keep the cells and fit it again"
+            )
+        persistence.save(self, path)
+
+    def _plan(self, rows: Rows) -> Plan:
+        """What `scaleshift.explain` tells of a fit, or of a prediction once fitted."""
+        from scaleshift.quantify.open_set import planning
+
+        if hasattr(self, "learned_"):
+            return planning.plan_predict(self, rows.matched(self.markers_, self.n_features_in_))
+        self._check()
+        return planning.plan_fit(self, rows)
+
+    def _check(self) -> None:
+        """Refuse parameters that have no meaning."""
+        n = self.n_bootstrap
+        if not isinstance(n, int | np.integer) or n < 0 or n == 1:
+            raise DataError(f"n_bootstrap={n!r}: expected 0, or a number of replicates from 2")
+        if not 0 < self.level < 1:
+            raise DataError(f"level={self.level!r}: expected a number between 0 and 1")
+        if not isinstance(self.n_landmarks, int | np.integer) or self.n_landmarks < 1:
+            raise DataError(f"n_landmarks={self.n_landmarks!r}: expected a number from 1")
+        check_estimator(self.classifier, ("predict_proba",))
+
+    def _answerer(self) -> Answerer:
+        return Answerer(
+            self.counts_,
+            self.learned_.strata.unknown,
+            self.gate_ if self.unknown else None,
+            next(letter for letter, name in NAMES.items() if name == self.estimator_),
+            self.learned_.prototypes.posterior,
+            self.n_bootstrap if len(self.counts_.predicted) > 1 else 0,
+            self.level,
+            self.seed_,
+        )
+
+    def _dataset(self, samples: np.ndarray, answers: dict[str, np.ndarray]) -> xr.Dataset:
+        """The result, of what was answered for the samples that have rows."""
+        present = self.class_counts_ > 0
+        unknown_class = self.learned_.strata.unknown
+
+        def placed(values: np.ndarray, fill: float = np.nan) -> np.ndarray:
+            full = np.full((len(samples), *values.shape[1:]), fill)
+            full[answers["key"]] = values
+            return full
+
+        def by_label(values: np.ndarray) -> np.ndarray:
+            full = np.full((len(samples), len(present), *values.shape[2:]), np.nan)
+            full[:, present] = placed(values)
+            return full
+
+        # (n_samples, n_shares, 3): each with the ends of its interval
+        shares = placed(np.stack([answers[name] for name in ("share", "low", "high")], axis=2))
+        proportion = np.full((len(samples), len(present), 3), np.nan)
+        proportion[:, present] = shares[:, :-1]
+        unknown = shares[:, -1]
+        if not self.unknown and unknown_class < 0:  # it was not asked for
+            unknown = np.full_like(unknown, np.nan)
+        numbers: dict[str, Any] = {name: placed(answers[name], 0) for name in ("n_cells", "n_invalid")}
+        told = {name: placed(answers[name]) for name in ("disagreement", "novel", "novel_unaligned")}
+        for name in ("flag_rate", "expected_flag_rate", "shift"):
+            values = answers[name]
+            told[name] = by_label(np.delete(values, unknown_class, axis=1) if unknown_class >= 0 else values)
+        numbers["flag"] = self._flags(numbers, told, shares)
+        numbers["unknown_baseline"] = self.gate_ if self.unknown and unknown_class < 0 else np.nan
+        found = result.assembled(
+            samples, self.labels_, self.class_counts_, proportion, unknown, numbers, self._result_attributes()
+        )
+        return diagnostics.with_diagnostics(found, told, self.markers_)
+
+    def _flags(
+        self, numbers: dict[str, np.ndarray], told: dict[str, np.ndarray], shares: np.ndarray
+    ) -> list[str]:
+        always = remarks.source_reasons(self.labels_, self.class_counts_)
+        nothing = np.full(len(shares), np.nan)
+        own = remarks.sample_reasons(
+            {**numbers, "p_value": nothing, "misfit": nothing}, np.full((len(shares), 3), np.nan), NO_BASELINE
+        )
+        doubts = diagnostics.reasons(told["disagreement"], told["novel"], self.gate_)
+        names = [*self.labels_[self.class_counts_ > 0], "unknown"]
+        of_labels = remarks.label_reasons(names, [], shares, numbers["n_cells"])
+        each = zip(own, doubts, of_labels, strict=True)
+        return [flag([*mine, *doubt, *theirs, *always]) for mine, doubt, theirs in each]
+
+    def _result_attributes(self) -> dict[str, Any]:
+        return {
+            "method": "open-set quantification",
+            "citation": CITATION,
+            "parameters": json.dumps(self.get_params(), default=str),
+            "seed": self.seed_,
+            "estimator": self.estimator_,
+            "gate": self.gate_ if self.unknown else np.nan,
+            "leave_one_out": json.dumps(self.leave_one_out_),
+            "resampled": "cells" if self.n_bootstrap and len(self.counts_.predicted) > 1 else "none",
+            "source_samples": json.dumps(self.source_samples_),
+        }
+
+
+def _classes(labels: np.ndarray, learned: Learned, counts: Counts) -> dict[str, Any]:
+    """Labels of the result, and their cells."""
+    strata, by_class = learned.strata, counts.predicted.sum(axis=(0, 2)).astype(np.int64)
+    class_of = strata.class_of[:-1]
+    by_label = np.where(class_of >= 0, by_class[class_of], 0)
+    known = (class_of < 0) | (class_of != strata.unknown)
+    if not by_label[known].any():
+        raise DataError("no labelled row of the source is finite")
+    return {
+        "source_labels_": labels,
+        "labels_": labels[known],
+        "class_counts_": by_label[known],
+        "n_unknown_": int(by_class[strata.unknown]) if strata.unknown >= 0 else 0,
+    }
+
+
+def _selected(selection: Selection) -> dict[str, Any]:
+    return {
+        "estimator_": NAMES[selection.estimator],
+        "gate_": selection.gate,
+        "leave_one_out_": dict(zip(NAMES.values(), selection.errors.T.tolist(), strict=True)),
+    }
