@@ -52,7 +52,7 @@ class OpenSetQuantifier(BaseEstimator):
         if there are 50 of them in the labelled samples; None takes none. Their share is part of "unknown".
     classifier : None or scikit-learn style classifier
         With `predict_proba`; a clone of it is fitted for each part of the source, on standardised markers.
-        None: logistic regression on the markers and their products.
+        None: logistic regression on the markers and their products, C = 1 for 1 000 rows and less for more.
     n_landmarks : int, default 128
     n_bootstrap : int, default 200
         Replicates behind the intervals. 0: no folds and no intervals.
@@ -99,7 +99,7 @@ class OpenSetQuantifier(BaseEstimator):
     label and sample columns before.
 
     The folds of classifiers are the labelled samples where there are two or more, and 10 cells of every class
-    without each; else five random parts. Intervals are estimate -+ t sd over random halves of 40 folds of the
+    without each; else five random parts. Classifiers learn from 20 000 rows at most. Intervals are estimate -+ t sd over random halves of 40 folds of the
     rows; they know nothing of batch shift. The upper end of "unknown" reaches by `gate_` further where fewer
     cells than that are unlike every class.
 
