@@ -4,9 +4,9 @@ python examples/left_out_class.py [--data FILE] [--output FOLDER]
 
 The setting of Figure 2 of Dussap, Blanchard and Cherief-Abdellatif (2023): every sample is the source for
 each other one of its laboratory, with all classes known, then with each class removed from the source.
-Without --data the demo study of the package is used. The figure's data are the T cell panel of the Human Immunology
-Project Consortium; FILE is a .npz file with X (cells, markers), y (codes), classes, sample (codes) and
-sample_names, in which a sample's laboratory is its name up to the last "_".
+Without --data the demo study of the package is used. The figure's data are the T cell panel of the Human
+Immunology Project Consortium; FILE is a .npz file with X (cells, markers), y (codes), classes, sample
+(codes) and sample_names, in which a sample's laboratory is its name up to the last "_".
 Prints a table and writes left_out_class.csv and left_out_class.png.
 """
 

@@ -23,27 +23,44 @@ if TYPE_CHECKING:
     from scaleshift.persistence import load
     from scaleshift.quantify.dfm import DFM
     from scaleshift.quantify.families.bbse import BBSE
+    from scaleshift.quantify.families.counting import AdjustedCount, ClassifyAndCount
+    from scaleshift.quantify.families.dys import DyS
+    from scaleshift.quantify.families.hdx import HDx
+    from scaleshift.quantify.families.mlls import MLLS
+    from scaleshift.quantify.families.rlls import RLLS
     from scaleshift.quantify.features import (
         ClassifierFeatures,
+        EnergyKernel,
+        ExactKernel,
         FourierFeatures,
         GaussianKernel,
         LandmarkFeatures,
+        SlicedEnergy,
     )
     from scaleshift.quantify.open_set.open_set import OpenSetQuantifier
 
 __all__ = [
     "BBSE",
     "DFM",
+    "MLLS",
+    "RLLS",
+    "AdjustedCount",
     "ChunkError",
     "ClassifierFeatures",
+    "ClassifyAndCount",
     "DataError",
+    "DyS",
+    "EnergyKernel",
+    "ExactKernel",
     "FourierFeatures",
     "GaussianKernel",
+    "HDx",
     "LandmarkFeatures",
     "NotIdentifiableError",
     "OpenSetQuantifier",
     "ScaleshiftError",
     "SchemaError",
+    "SlicedEnergy",
     "append_cells",
     "as_cells",
     "cells",
@@ -62,13 +79,22 @@ __all__ = [
 # Public names are imported when first used: a command line that only asks for help stays quick.
 _MODULES = {"cells", "datasets", "quantify", "report"}
 _HOMES = {
+    "AdjustedCount": "scaleshift.quantify.families.counting",
     "BBSE": "scaleshift.quantify.families.bbse",
     "ClassifierFeatures": "scaleshift.quantify.features",
+    "ClassifyAndCount": "scaleshift.quantify.families.counting",
     "DFM": "scaleshift.quantify.dfm",
+    "DyS": "scaleshift.quantify.families.dys",
+    "EnergyKernel": "scaleshift.quantify.features",
+    "ExactKernel": "scaleshift.quantify.features",
     "FourierFeatures": "scaleshift.quantify.features",
     "GaussianKernel": "scaleshift.quantify.features",
+    "HDx": "scaleshift.quantify.families.hdx",
     "LandmarkFeatures": "scaleshift.quantify.features",
+    "MLLS": "scaleshift.quantify.families.mlls",
     "OpenSetQuantifier": "scaleshift.quantify.open_set.open_set",
+    "RLLS": "scaleshift.quantify.families.rlls",
+    "SlicedEnergy": "scaleshift.quantify.features",
     "append_cells": "scaleshift.cells",
     "as_cells": "scaleshift.cells",
     "check": "scaleshift.cells",

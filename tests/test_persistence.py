@@ -11,6 +11,7 @@ import xarray as xr
 from hypothesis import given, settings
 from hypothesis.extra import numpy as hnp
 from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
 
 import scaleshift as ss
 from scaleshift import persistence
@@ -40,6 +41,11 @@ def path(tmp_path):
         ss.DFM("gaussian", soft=False, bandwidth=1.5, invalid="drop"),
         ss.DFM(ss.FourierFeatures(frequencies=np.asfortranarray(RNG.normal(size=(32, 3))))),
         ss.DFM(ss.FourierFeatures(64, sampler="iid", random_state=np.int64(5)), criterion="lambda_min"),
+        ss.DFM(ss.FourierFeatures(64, kernel="matern52", sampler="orthogonal"), random_state=0),
+        ss.DFM(ss.LandmarkFeatures(20, kernel="cauchy"), random_state=0),
+        ss.DFM(ss.ExactKernel("laplace", bandwidth=2.0)),
+        ss.DFM(ss.EnergyKernel(origin=[1, 0, 0.5])),
+        ss.DFM(ss.SlicedEnergy(n_directions=16, n_bins=20, origin=-1.0), random_state=0),
     ],
     ids=lambda model: str(model.features)[:20],
 )
@@ -159,6 +165,13 @@ def test_what_is_no_data_is_refused_and_nothing_is_written(path, features):
         with pytest.raises(DataError, match=r"^features.*cannot be saved"):
             ss.DFM(features).save(path.parent / name)
     assert contents(path.parent) == before
+
+
+def test_a_model_with_an_object_of_the_users_own_is_refused_by_its_class(tmp_path):
+    model = ss.DFM(StandardScaler()).fit(X, Y)
+    with pytest.raises(DataError, match=r"features: an object of class .*StandardScaler cannot be saved"):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
 
 
 def test_a_dataclass_is_saved_by_itself(tmp_path):

@@ -271,6 +271,8 @@ def sample(
     >>> rows = as_rows(np.arange(100.0)[:, None], y=np.repeat(["a", "b"], 50))
     >>> sample(rows, 3, by="label")["code"].tolist()
     [0, 0, 0, 1, 1, 1]
+    >>> sample(rows, np.full(3, 2), by=pairs(rows, "sample", "label"))["code"].tolist()
+    [1, 1, 2, 2]
     """
     strata = len(rows.categories(by)) if isinstance(by, str) else np.size(n)
     n = np.broadcast_to(np.asarray(n, np.int64), (strata,))
@@ -282,6 +284,11 @@ def sample(
     state = graph.reduce_blocks(done.leaf, done.merge, rows, parameters, done.width, done.shared)
     _refuse_invalid(rows, state["invalid"])
     return _answers(state, finish)
+
+
+def pairs(rows: Rows, by: str, name: str) -> Stratum:
+    """Strata of `sample` by two columns: their pairs, in the order of `crossed`, which counts them."""
+    return functools.partial(states.pair, by=by, name=name, width=1 + len(rows.categories(name)))
 
 
 def draw_and_finish(n: np.ndarray, finish: Finish) -> Work:

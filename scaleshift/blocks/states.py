@@ -164,8 +164,13 @@ def merge_tally(a: State, b: State) -> State:
 
 def crossed_leaf(block: Block, keys: np.ndarray, by: str, name: str, width: int) -> State:
     """Rows of each of the `keys` of one column and each code of another, of which -1 is the first."""
-    pair = block.columns[by].astype(np.int64) * width + block.columns[name] + 1
-    return {"n": np.bincount(pair, minlength=len(keys) * width).reshape(len(keys), width)}
+    pairs = pair(block, by, name, width)
+    return {"n": np.bincount(pairs, minlength=len(keys) * width).reshape(len(keys), width)}
+
+
+def pair(block: Block, by: str, name: str, width: int) -> np.ndarray:
+    """One code for each pair of codes; rows without a value in `name` come first."""
+    return block.columns[by].astype(np.int64) * width + block.columns[name] + 1
 
 
 # The rows with the smallest random keys ----------------------------------------------------------------

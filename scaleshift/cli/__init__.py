@@ -10,6 +10,7 @@ import click
 
 import scaleshift
 from scaleshift.cli.check import check as check_command
+from scaleshift.cli.compare import compare as compare_command
 from scaleshift.cli.demo import demo as demo_command
 from scaleshift.cli.doctor import doctor as doctor_command
 from scaleshift.cli.ingest import ingest as ingest_command
@@ -50,6 +51,7 @@ def main() -> None:
     scaleshift check FILES                       what is wrong with these files?
     scaleshift ingest FILES STORE                make a study of them
     scaleshift quantify STORE --source "..."     class proportions of unlabelled samples
+    scaleshift compare STORE                     which method answers best for this study?
     scaleshift label STORE LABELS                write labels into a study, from gates or a table
     scaleshift doctor                            what is installed, what is missing
 
@@ -58,6 +60,7 @@ def main() -> None:
 
 
 main.add_command(check_command)
+main.add_command(compare_command)
 main.add_command(demo_command)
 main.add_command(doctor_command)
 main.add_command(ingest_command)

@@ -8,6 +8,7 @@ import click
 import xarray as xr
 
 from scaleshift.cli import options
+from scaleshift.cli.choice import Wanted
 from scaleshift.cli.opening import Opening
 from scaleshift.cli.output import gated_shares
 from scaleshift.cli.quantify import deliver, run
@@ -40,7 +41,7 @@ def demo(output: Path, as_json: bool, quiet: bool) -> None:
     if not quiet:
         click.echo(f'scaleshift quantify {store} --source "{source}" --output {output}', err=True)
     with options.computing("local", quiet):
-        result = run(Opening(store), source, None, random_state=0)
+        result = run(Opening(store), source, None, Wanted())
         gated = gated_shares(result, store)
     deliver(result, gated, output, as_json, quiet)
 

@@ -21,8 +21,8 @@ def folder(context: click.Context, parameter: click.Parameter, path: Path | None
     """The --output folder; a name of a file is a misunderstanding."""
     if path is not None and path.suffix.lower() in TABLES and not path.is_dir():
         raise click.BadParameter(
-            f"{str(path)!r} is the name of a file: --output takes a folder, in which proportions.csv, .png "
-            f"and .xlsx are written; give --output {str(path.with_suffix(''))!r}"
+            f"{str(path)!r} is the name of a file: --output takes a folder, in which the files are written; "
+            f"give --output {str(path.with_suffix(''))!r}"
         )
     return path
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -90,6 +91,13 @@ def write(
         path.unlink()
         remarks.append(f"removed {path}: an earlier run wrote it, this one has none")
     return [f"wrote {_listed([str(output / name) for name in written])}{missing}", *remarks]
+
+
+def plain(value: Any) -> Any:
+    """A value for JSON, or a list of such: NaN becomes null."""
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _is_ours(path: Path) -> bool:

@@ -9,25 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pandas as pd
 import xarray as xr
 from click.core import ParameterSource
 from rich.console import Console
 
 from scaleshift.cli import options
+from scaleshift.cli.choice import AUTO, OPTIONS, Wanted
 from scaleshift.cli.opening import EVERY, Opening
 from scaleshift.cli.origin import with_origin
-from scaleshift.cli.output import beside_gates, gated_shares, parents_of, write
+from scaleshift.cli.output import beside_gates, gated_shares, parents_of, plain, write
 from scaleshift.errors import DataError
 from scaleshift.quantify.flags import codes
+from scaleshift.quantify.methods import available
 
 MIN_WIDTH = 60
 ALARM = 3  # exit code: done, and a threshold was passed
-METHODS = {
-    f"{kind}-{features}": {"features": features, "soft": kind == "soft"}
-    for features in ("fourier", "landmarks")
-    for kind in ("soft", "hard")
-}
 OF_THE_PREDICTION = ("n_bootstrap", "level", "resample", "invalid")
 OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "seed", "markers")  # a saved model has its own
 
@@ -76,23 +74,24 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
 @click.option("--target", help='Samples to quantify: "sample == S3", or all. All others where left out.')
 @click.option(
     "--method",
-    type=click.Choice(list(METHODS)),
-    default="soft-fourier",
+    type=click.Choice([AUTO, *available()]),
+    default=AUTO,
     show_default=True,
-    help="soft: some cells may belong to no class of the source.",
+    help="auto: where 3 source samples or more have labels, the one that answers best for these (see "
+    "scaleshift compare), else the default. soft: some cells may belong to no class of the source.",
 )
 @click.option(
     "--bandwidth",
     default="auto",
     show_default=True,
     callback=_bandwidth,
-    help="Of the kernel, in the units of the markers.",
+    help="Of the kernel, in the units of the markers, for methods that have one.",
 )
 @click.option(
     "--features",
     "n_features",
     type=click.IntRange(2, 100_000),
-    help="Random Fourier features (1000 where left out), or landmarks (128).",
+    help="Random Fourier features (1000 where left out), or landmarks (128), for methods that have some.",
 )
 @click.option(
     "--bootstrap",
@@ -154,6 +153,8 @@ def quantify(
     as_json: bool,
     quiet: bool,
     scheduler: str,
+    method: str,
+    seed: int,
     **settings: Any,
 ) -> None:
     """Class proportions of the samples of STORE.
@@ -173,6 +174,9 @@ def quantify(
     _one_way_to_learn(context, source, model)
     if "S" in alarm and not settings["n_bootstrap"]:
         raise click.UsageError("--alarm S is the test of label shift, which --bootstrap 0 leaves out")
+    wanted = Wanted(method, seed, settings, frozenset(_given(context, tuple(OPTIONS))))
+    if model is None:
+        wanted.check()
     options.make_folder(output)
     with options.computing(scheduler, quiet):
         if model is not None:
@@ -180,11 +184,11 @@ def quantify(
             result = apply(store, model, target, scaling=scaling, **prediction)
         else:
             study = Opening(store, markers, scaling)
-            result = run(study, str(source), target, save_model=save_model, **_of_estimator(**settings))
+            result = run(study, str(source), target, wanted, save_model=save_model)
         gated = gated_shares(result, store)
     deliver(result, gated, output, as_json, quiet, parents_of(result, store))
-    if "S" in alarm and result.attrs["resampled"] == "none":
-        raise DataError(f"--alarm S: {model} was fitted without folds (n_bootstrap=0), so there is no test")
+    if "S" in alarm and np.isnan(result["p_value"].values).all() and bool((result["n_cells"] > 0).any()):
+        raise DataError(f"--alarm S: {_without_test(result, model)}, so there is no test of label shift")
     if set(alarm) & {code for flag in result["flag"].values for code in codes(flag)}:
         context.exit(ALARM)
 
@@ -209,34 +213,31 @@ def _given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
     return {name: context.params[name] for name in names if context.get_parameter_source(name) is not default}
 
 
-def _of_estimator(method: str, n_features: int | None, seed: int, **others: Any) -> dict[str, Any]:
-    """Options as parameters of the estimator."""
-    from scaleshift.quantify.features import FourierFeatures, LandmarkFeatures
-
-    features = METHODS[method]["features"]
-    if n_features is not None:
-        features = FourierFeatures(n_features) if features == "fourier" else LandmarkFeatures(n_features)
-    soft = METHODS[method]["soft"]
-    return {"features": features, "soft": soft, "random_state": seed, **others}
+def _without_test(result: xr.Dataset, model: Path | None) -> str:
+    """Why there is no p-value."""
+    if model is not None and result.attrs.get("resampled") == "none":
+        return f"{model} was fitted without folds (n_bootstrap=0)"
+    return f"the method is {result.attrs.get('method', 'one without')}"
 
 
 def run(
-    study: Opening, source: str, target: str | None, *, save_model: Path | None = None, **parameters: Any
+    study: Opening, source: str, target: str | None, wanted: Wanted, *, save_model: Path | None = None
 ) -> xr.Dataset:
     """Fit on the source samples of a study and predict its target samples."""
-    from scaleshift.quantify.dfm import DFM
-
     sources = study.select(source, "--source")
     others = [name for name in study.manifest.samples if name not in sources]
     targets = others if target is None else study.select(target, "--target")
     if not targets:
         raise click.UsageError("--source selects every sample: none is left to quantify; pass --target all")
-    model = DFM(**parameters).fit(study.labelled(sources))
+    labelled = study.labelled(sources)
+    name, why = wanted.choose(labelled)
+    model = wanted.make(name).fit(labelled)
     if save_model is not None:
         model.save(save_model)
     cells = study.cells(targets)
     asked = {"source": source, "target": target or "all samples but those of the source"}
-    return with_origin(model.predict(cells), study.store, study.manifest, cells, asked)
+    result = with_origin(model.predict(cells), study.store, study.manifest, cells, asked)
+    return result.assign_attrs(choice=f"{name}, {why}") if why else result
 
 
 def apply(
@@ -244,11 +245,14 @@ def apply(
 ) -> xr.Dataset:
     """Predict the target samples of a store with a saved model, some of its parameters changed."""
     from scaleshift import persistence
-    from scaleshift.quantify.dfm import DFM
 
     fitted = persistence.load(model)
-    if not isinstance(fitted, DFM):
-        raise DataError(f"{model} holds a {type(fitted).__name__}: --model expects a saved DFM")
+    if not hasattr(fitted, "predict"):
+        raise DataError(f"{model} holds a {type(fitted).__name__}: --model expects a saved quantifier")
+    for name in sorted(set(parameters) - set(fitted.get_params(deep=False))):
+        raise click.UsageError(
+            f"{OPTIONS[name]} does not go with {model}: a {type(fitted).__name__} has no {name}"
+        )
     learned = None if fitted.treatment_ is None else fitted.treatment_["scaling"] or "none"
     study = Opening(store, fitted.markers_, scaling or learned)
     targets = list(study.manifest.samples) if target is None else study.select(target, "--target")
@@ -269,7 +273,8 @@ def deliver(
     from scaleshift import report
 
     # Written first: nobody may be reading what is printed.
-    remarks = [] if output is None else write(result, output, gated, parents)
+    remarks = [f"method: {result.attrs['choice']}"] if "choice" in result.attrs else []
+    remarks += [] if output is None else write(result, output, gated, parents)
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))
     else:
@@ -292,21 +297,15 @@ def to_json(result: xr.Dataset) -> dict[str, Any]:
     described = {name: values.tolist() for name, values in sample_columns(result, ()).items()}
     samples = []
     for i, sample in enumerate(result["sample"].values.tolist()):
-        metadata = {name: _plain(values[i]) for name, values in described.items()}
-        rest = {name: _plain(values[i]) for name, values in columns.items() if name not in by_label}
+        metadata = {name: plain(values[i]) for name, values in described.items()}
+        rest = {name: plain(values[i]) for name, values in columns.items() if name not in by_label}
         shares = [
-            {"label": label, **{name: _plain(columns[name][i][j]) for name in by_label}}
+            {"label": label, **{name: plain(columns[name][i][j]) for name in by_label}}
             for j, label in enumerate(labels)
         ]
         flags = {"flag_codes": codes(rest["flag"])}
         samples.append({"sample": sample, "metadata": metadata, **rest, **flags, "labels": shares})
-    attributes = {str(k): _plain(v) for k, v in {**result.attrs, **scalars}.items()}
+    attributes = {str(k): plain(v) for k, v in {**result.attrs, **scalars}.items()}
     for name in {"parameters", *LISTS} & set(attributes):  # a dataset's attributes are text
         attributes[name] = json.loads(attributes[name])
     return {"schema": "scaleshift.quantify/1", "attributes": attributes, "samples": samples}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -9,16 +9,21 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.kernels import reference
 from scaleshift.kernels.reference import Array, library
 
 _REFERENCE = "scaleshift.kernels.reference"
+_ENERGY = "scaleshift.kernels.energy"
 
 # kernel -> library of the block -> the module whose function of that name serves it.
 # A new implementation is one entry here; libraries without one get the reference.
 KERNELS: dict[str, dict[str, str]] = {
+    "energy_sums": {"numpy": _ENERGY, "cupy": _ENERGY},
     "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier"},
-    "gaussian_sums": {},
+    "exact_sums": {},
     "landmark_sums": {"numpy": "scaleshift.kernels.cpu.landmarks"},
+    "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments"},
+    "sliced_sums": {"numpy": "scaleshift.kernels.cpu.sliced", "cupy": _ENERGY},
 }
 
 
@@ -43,7 +48,7 @@ def implementation(kernel: str, x: Array) -> Callable[..., np.ndarray]:
 
     Examples
     --------
-    >>> implementation("gaussian_sums", np.zeros((2, 1))).__module__
+    >>> implementation("exact_sums", np.zeros((2, 1))).__module__
     'scaleshift.kernels.reference'
     """
     name = library(x)
@@ -69,26 +74,68 @@ def fourier_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     return implementation("fourier_sums", x)(x, *arguments, **named)
 
 
-def gaussian_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
-    """Sum the mean Gaussian kernel between rows and classes of points: see `reference.gaussian_sums`.
+def exact_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
+    """Sum the mean kernel between rows and classes of points: see `reference.exact_sums`.
 
     Examples
     --------
     >>> x, group = np.zeros((3, 1)), np.zeros(3, dtype=int)
-    >>> gaussian_sums(x, group, 1, points=x[:1], point_groups=group[:1], n_point_groups=1, bandwidth=2.0)
+    >>> exact_sums(x, group, 1, points=x[:1], point_groups=group[:1], n_point_groups=1, bandwidth=2.0)
     array([[3.]])
     """
-    return implementation("gaussian_sums", x)(x, *arguments, **named)
+    return implementation("exact_sums", x)(x, *arguments, **named)
 
 
-def landmark_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
-    """Sum the Gaussian kernel with landmarks, and a residual, by group: see `reference.landmark_sums`.
+def landmark_sums(
+    x: Array, groups: Array, n_groups: int, landmarks: Array, bandwidth: float, kernel: str = "gaussian"
+) -> np.ndarray:
+    """Sum the kernel with landmarks, and a residual, by group: see `reference.landmark_sums`.
 
-    On the CPU in float32, about the mean of the landmarks.
+    The Gaussian one on the CPU in float32, about the mean of the landmarks; others by the reference.
 
     Examples
     --------
     >>> landmark_sums(np.zeros((3, 1)), np.array([0, 0, 0]), 1, np.zeros((2, 1)), bandwidth=2.0).round(4)
     array([[3.   , 3.   , 0.406]])
     """
-    return implementation("landmark_sums", x)(x, *arguments, **named)
+    fastest = implementation("landmark_sums", x)
+    if kernel != "gaussian":
+        return reference.landmark_sums(x, groups, n_groups, landmarks, bandwidth, kernel)
+    return fastest(x, groups, n_groups, landmarks, bandwidth)
+
+
+def energy_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
+    """Sum the mean energy kernel between rows and classes of points: see `energy.energy_sums`.
+
+    Examples
+    --------
+    >>> x, group = np.ones((2, 1)), np.zeros(2, dtype=int)
+    >>> energy_sums(x, group, 1, points=x, point_groups=group, n_point_groups=1, origin=np.zeros(1))
+    array([[4., 4.]])
+    """
+    return implementation("energy_sums", x)(x, *arguments, **named)
+
+
+def sliced_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
+    """Sum masses of projected rows on grids, by group: see `energy.sliced_sums`.
+
+    On the CPU positions are found in float32.
+
+    Examples
+    --------
+    >>> ends = np.array([[-2.0, 0.0, 1.0, 3.0]])
+    >>> sliced_sums(np.zeros((3, 1)), np.array([0, 0, 0]), 1, np.ones((1, 1)), np.array([-0.5]), ends, 1)
+    array([[0. , 1.5, 1.5, 0. ]])
+    """
+    return implementation("sliced_sums", x)(x, *arguments, **named)
+
+
+def moment_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
+    """Sum the columns and their squares, by group: see `reference.moment_sums`.
+
+    Examples
+    --------
+    >>> moment_sums(np.array([[1.0], [2.0]]), np.array([0, 0]), 1).tolist()
+    [[[3.0], [5.0]]]
+    """
+    return implementation("moment_sums", x)(x, *arguments, **named)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.kernels.families import KERNELS
+
 Array = Any  # numpy.ndarray or cupy.ndarray: both answer to the same functions
 
 _TILE_ELEMENTS = {"numpy": 1 << 17, "cupy": 1 << 24}  # float64: 1 MB fits a core's cache, 128 MB fills a GPU
@@ -159,14 +161,14 @@ def fourier_sums(x: Array, groups: Array, n_groups: int, frequencies: Array) -> 
     weights = xp.asarray(frequencies, dtype=xp.float64).T  # (d, F)
     width = weights.shape[1]
     sums = np.zeros((n_groups, 2 * width))
-    for rows, present, members in _tiles(codes, _tile_rows(x, 2 * width)):
+    for rows, present, members in tiles(codes, tile_rows(x, 2 * width)):
         angle = x[xp.asarray(rows)].astype(xp.float64) @ weights
         features = xp.concatenate([xp.cos(angle), xp.sin(angle)], axis=1)
         sums[present] += to_numpy(xp.asarray(members) @ features)
     return sums
 
 
-def gaussian_sums(
+def exact_sums(
     x: Array,
     groups: Array,
     n_groups: int,
@@ -174,8 +176,9 @@ def gaussian_sums(
     point_groups: Array,
     n_point_groups: int,
     bandwidth: float,
+    kernel: str = "gaussian",
 ) -> np.ndarray:
-    """Sum the mean Gaussian kernel between rows and classes of points, by group of rows.
+    """Sum the mean kernel between rows and classes of points, by group of rows.
 
     The exact form of kernel matching, O(n m): each pair of a row and a point is visited once.
 
@@ -194,13 +197,15 @@ def gaussian_sums(
     n_point_groups : int
         Number of classes of points.
     bandwidth : float
-        Standard deviation of the kernel, in units of `x`.
+        Width of the kernel, in units of `x`.
+    kernel : str, default "gaussian"
+        A name in `families.KERNELS`.
 
     Returns
     -------
     (n_groups, n_point_groups) numpy.ndarray of float64
-        Entry (g, j): sum over rows x of group g of the mean over points z of class j of
-        exp(-|x - z|^2 / (2 bandwidth^2)). Groups without rows and classes without points give 0.
+        Entry (g, j): sum over rows x of group g of the mean over points z of class j of k(x, z). Groups
+        without rows and classes without points give 0.
 
     Raises
     ------
@@ -210,27 +215,30 @@ def gaussian_sums(
     Examples
     --------
     >>> x = np.array([[0.0], [1.0]])
-    >>> gaussian_sums(x, np.array([0, 0]), 1, np.array([[0.0]]), np.array([0]), 1, bandwidth=1.0).round(4)
+    >>> exact_sums(x, np.array([0, 0]), 1, np.array([[0.0]]), np.array([0]), 1, bandwidth=1.0).round(4)
     array([[1.6065]])
     """
     xp = sys.modules[library(x)]
+    family = KERNELS[kernel]
     codes = host_codes(groups, n_groups, x.shape[0])
     sums = np.zeros((n_groups, n_point_groups))
-    kept, means = _class_means(host_codes(point_groups, n_point_groups, points.shape[0]), n_point_groups)
+    kept, means = class_means(host_codes(point_groups, n_point_groups, points.shape[0]), n_point_groups)
     if not kept.size:
         return sums
     z = xp.asarray(points)[xp.asarray(kept)].astype(xp.float64)
     origin = z.mean(axis=0)
-    z = _standardised(z, origin, bandwidth)
+    z = _standardised(z, origin, family.unit * bandwidth)
     means = xp.asarray(means)
-    for rows, present, members in _tiles(codes, _tile_rows(x, kept.size)):
-        tile = _standardised(x[xp.asarray(rows)], origin, bandwidth)
-        sums[present] += to_numpy(xp.asarray(members) @ (_gaussian(tile, z) @ means))
+    for rows, present, members in tiles(codes, tile_rows(x, kept.size)):
+        tile = _standardised(x[xp.asarray(rows)], origin, family.unit * bandwidth)
+        sums[present] += to_numpy(xp.asarray(members) @ (family.between(tile, z) @ means))
     return sums
 
 
-def landmark_sums(x: Array, groups: Array, n_groups: int, landmarks: Array, bandwidth: float) -> np.ndarray:
-    """Sum the Gaussian kernel between rows and landmarks, and a residual feature, by group of rows.
+def landmark_sums(
+    x: Array, groups: Array, n_groups: int, landmarks: Array, bandwidth: float, kernel: str = "gaussian"
+) -> np.ndarray:
+    """Sum the kernel between rows and landmarks, and a residual feature, by group of rows.
 
     The kernel values with landmarks are Nystrom features, short of a factor that depends on the landmarks
     alone. The residual feature r(x) = exp(-sum_k k(x, z_k)) tells of what no landmark sees: it is 1 for rows
@@ -247,12 +255,14 @@ def landmark_sums(x: Array, groups: Array, n_groups: int, landmarks: Array, band
     landmarks : (m, d) array
         The points z_k to compare with, one at least.
     bandwidth : float
-        Standard deviation of the kernel, in units of `x`.
+        Width of the kernel, in units of `x`.
+    kernel : str, default "gaussian"
+        A name in `families.KERNELS`.
 
     Returns
     -------
     (n_groups, m + 1) numpy.ndarray of float64
-        Entry (g, k): sum over the rows x of group g of k(x, z_k) = exp(-|x - z_k|^2 / (2 bandwidth^2)).
+        Entry (g, k): sum over the rows x of group g of k(x, z_k).
         Entry (g, m): sum over those rows of the residual feature. Groups without rows give 0.
 
     Raises
@@ -270,15 +280,52 @@ def landmark_sums(x: Array, groups: Array, n_groups: int, landmarks: Array, band
     xp = sys.modules[library(x)]
     check_columns(x, landmarks)
     codes = host_codes(groups, n_groups, x.shape[0])
+    family = KERNELS[kernel]
     z = xp.asarray(landmarks, dtype=xp.float64)
     origin = z.mean(axis=0)
-    z = _standardised(z, origin, bandwidth)
+    z = _standardised(z, origin, family.unit * bandwidth)
     sums = np.zeros((n_groups, len(z) + 1))
-    for rows, present, members in _tiles(codes, _tile_rows(x, len(z))):
-        kernel = _gaussian(_standardised(x[xp.asarray(rows)], origin, bandwidth), z)
-        residual = xp.exp(-kernel.sum(axis=1, keepdims=True))
-        sums[present] += to_numpy(xp.asarray(members) @ xp.concatenate([kernel, residual], axis=1))
+    for rows, present, members in tiles(codes, tile_rows(x, len(z))):
+        values = family.between(_standardised(x[xp.asarray(rows)], origin, family.unit * bandwidth), z)
+        residual = xp.exp(-values.sum(axis=1, keepdims=True))
+        sums[present] += to_numpy(xp.asarray(members) @ xp.concatenate([values, residual], axis=1))
     return sums
+
+
+def moment_sums(x: Array, groups: Array, n_groups: int) -> np.ndarray:
+    """Sum the columns and their squares, by group.
+
+    Parameters
+    ----------
+    x : (n, d) array
+        Rows; numpy or CuPy, any real dtype.
+    groups : (n,) integer array
+        Code of each row's group, in 0 ... n_groups - 1; rows with negative codes are skipped.
+    n_groups : int
+        Number of groups.
+
+    Returns
+    -------
+    (n_groups, 2, d) numpy.ndarray of float64
+        For every group the sum over its rows of x, then of x^2. Groups without rows give 0.
+
+    Raises
+    ------
+    ValueError
+        If a code is not below `n_groups`, or there is not one code a row.
+
+    Examples
+    --------
+    >>> moment_sums(np.array([[1.0], [2.0], [9.0]]), np.array([0, 0, -1]), 1).tolist()
+    [[[3.0], [5.0]]]
+    """
+    xp = sys.modules[library(x)]
+    d = x.shape[1]
+    sums = np.zeros((n_groups, 2 * d))
+    for rows, present, members in tiles(host_codes(groups, n_groups, x.shape[0]), tile_rows(x, 2 * d)):
+        tile = x[xp.asarray(rows)].astype(xp.float64)
+        sums[present] += to_numpy(xp.asarray(members) @ xp.concatenate([tile, tile * tile], axis=1))
+    return sums.reshape(n_groups, 2, d)
 
 
 def check_columns(x: Array, landmarks: Array) -> None:
@@ -306,29 +353,16 @@ def check_columns(x: Array, landmarks: Array) -> None:
         raise ValueError(f"landmarks have {landmarks.shape[1]} columns, but x has the shape {x.shape}")
 
 
-def _standardised(x: Array, origin: Array, bandwidth: float) -> Array:
-    """Return float64 rows about the origin, in units in which the Gaussian kernel is exp(-|x - z|^2).
+def _standardised(x: Array, origin: Array, unit: float) -> Array:
+    """Return float64 rows about the origin, in units in which the kernel has its plain form.
 
     Where values are so large that their squares overflow, the kernel is 0 at any such value: they are cut.
     """
     xp = sys.modules[library(x)]
-    unit = bandwidth * 2**0.5
     return xp.clip(x.astype(xp.float64) - origin, -_HUGE * unit, _HUGE * unit) / unit
 
 
-def _gaussian(x: Array, z: Array) -> Array:
-    """Return exp(-|x - z|^2), (rows, points), with the square expanded into a matrix product.
-
-    That costs digits if the rows are far from their common origin: 1e-16 |x|^2 of the kernel.
-    """
-    xp = sys.modules[library(x)]
-    negative = (2 * x) @ z.T
-    negative -= (x * x).sum(axis=1)[:, None]
-    negative -= (z * z).sum(axis=1)
-    return xp.exp(xp.minimum(negative, 0, out=negative), out=negative)
-
-
-def _class_means(codes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+def class_means(codes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the points that count, and the (points, classes) matrix that averages over each class."""
     kept = np.flatnonzero(codes >= 0)
     counts = np.bincount(codes[kept], minlength=n_classes)
@@ -337,12 +371,12 @@ def _class_means(codes: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndar
     return kept, means
 
 
-def _tile_rows(x: Array, width: int) -> int:
+def tile_rows(x: Array, width: int) -> int:
     """Return how many rows of `width` float64 values a tile takes."""
     return max(16, _TILE_ELEMENTS[library(x)] // max(width, 1))
 
 
-def _tiles(codes: np.ndarray, size: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def tiles(codes: np.ndarray, size: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Cut the rows that count into tiles, sorted by group, so that a tile meets few groups.
 
     Yields the rows of a tile, the groups that occur in it, and the (groups, rows) 0/1 matrix that sums by

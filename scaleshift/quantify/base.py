@@ -27,6 +27,7 @@ from scaleshift.quantify.targets import SampleStates, answer_samples, embed_samp
 
 if TYPE_CHECKING:
     from scaleshift.blocks.plan import Plan
+    from scaleshift.blocks.planner import Planner
 
 
 class Quantifier(BaseEstimator, ABC):
@@ -149,6 +150,7 @@ class Quantifier(BaseEstimator, ABC):
         foreign = foreign_codes(rows, self.labels_)
         n_folds = self.source_.counts.shape[1]
         answers = answer_samples(rows, self.embedding_, n_folds, self.seed_, foreign, matcher)
+        answers = self._improved(rows, matcher, answers)
         known = self._dataset(rows.categories("sample"), answers)
         if foreign.size:
             known = result.with_foreign(known, rows.categories("label")[foreign], answers["n_foreign"])
@@ -183,6 +185,57 @@ class Quantifier(BaseEstimator, ABC):
         rows = self._rows(X, sample)
         return embed_samples(rows, self.embedding_, self.source_.counts.shape[1], self.seed_)
 
+    def posterior(self, X: Any, proportion: xr.Dataset | None = None, sample: Any = None) -> xr.DataArray:
+        """Probability of each class for every cell, under the proportions of the cell's own sample. Lazy.
+
+        Parameters
+        ----------
+        X : array-like, shape (m, n_markers), or a cells dataset
+        proportion : xarray.Dataset, optional
+            What `predict` gave for X; None predicts first, which is one more pass.
+        sample : array-like, shape (m,), optional
+            As in `predict`.
+
+        Returns
+        -------
+        xarray.DataArray
+            Dimensions (cell, label), backed by Dask in the row chunks of X; a row adds up to one. Soft models
+            have the unknown cells as last label, "unknown". NaN for rows that are not finite with
+            ``invalid="drop"``.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+        DataError
+            If `proportion` lacks a sample of X, or a label.
+
+        Notes
+        -----
+        p(i | x) is proportional to a_i <Phi(x), Phi_i>^g, a_i the class's proportion: a kernel density
+        classifier. The power g = 1 + (bandwidth / within-class sd)^2 makes densities as sharp as the classes:
+        the kernel makes a Gaussian class of variance v one of v + bandwidth^2. Classes of very different
+        widths get the same g, and posteriors between them are rough. The error of Fourier features shows in
+        cells far from every class where the bandwidth is narrow: prefer landmarks for posteriors.
+
+        Unknown cells have a flat density, .4 of what classes have at their own cells: where they overlap with
+        a class, few are told from it. A cell where no class has any density is unknown, or gets the
+        proportions themselves. A classifier in place of the kernel gives p(i | x) a_i / b_i, b_i the class's
+        share of what it learned from (Saerens, Latinne and Decaestecker 2002), and no unknown cells.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scaleshift import DFM
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.concatenate([rng.normal(-3, 1, (500, 2)), rng.normal(3, 1, (500, 2))])
+        >>> model = DFM(random_state=0).fit(X, np.repeat(["a", "b"], 500))
+        >>> model.posterior(X[495:505]).sel(label="a").values.round().tolist()
+        [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+        """
+        from scaleshift.quantify.posterior import posterior
+
+        return posterior(self, X, proportion, sample)
+
     def merge(self, other: Self) -> Self:
         """The model of both sources, without their cells.
 
@@ -216,6 +269,15 @@ class Quantifier(BaseEstimator, ABC):
         from scaleshift import persistence
 
         persistence.save(self, path)
+
+    def _improved(
+        self, rows: Rows, matcher: Matcher, answers: dict[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """What further passes over the targets make of the answers; here there are none."""
+        return answers
+
+    def _plan_more(self, planner: Planner, rows: Rows) -> None:
+        """Tell a planner of these passes."""
 
     def _plan(self, rows: Rows) -> Plan:
         """What `scaleshift.explain` tells of a fit, or of a prediction once fitted."""

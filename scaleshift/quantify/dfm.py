@@ -25,14 +25,16 @@ class DFM(Quantifier):
 
     Parameters
     ----------
-    features : "fourier", "landmarks", "gaussian", a feature map or an embedding, default "fourier"
-        "gaussian" is the exact kernel, for at most 50 000 labelled rows and without intervals or test.
-        The `embedding_` of another model is taken as it is, so that `merge` can add the two.
+    features : str, feature map, embedding or transformer, default "fourier"
+        "fourier", "landmarks", "gaussian", "energy", "sliced-energy", "classifier", or a map object.
+        "gaussian" and "energy" are exact kernels, for at most 50 000 labelled rows and without intervals or
+        test. The `embedding_` of another model is taken as it is, so that `merge` can add the two. Any object
+        with ``fit(X, y)`` and ``transform(X)`` is a map: a copy is fitted on up to 20 000 labelled rows.
     soft : bool, default True
         Whether some cells of a sample may belong to no class of the source.
     bandwidth : "auto" or float, default "auto"
-        Of the kernel, in the units of X. Used unless the map object has a number of its own. "auto"
-        maximises `criterion` on a subsample of the source.
+        Of the kernel, in the units of X. Used unless the map object has a number of its own; an error for
+        maps without one (energy, transformers). "auto" maximises `criterion` on a subsample of the source.
     criterion : {"delta_min", "lambda_min"}, default "delta_min"
     n_bootstrap : int, default 200
         Replicates behind the intervals. 0: no folds, no intervals and no test.
@@ -78,8 +80,8 @@ class DFM(Quantifier):
     Notes
     -----
     Distances treat all markers alike: bring them to comparable scales first. One pass over the source, one
-    more for ``bandwidth="auto"`` or landmarks, one for the exact kernel; one over the targets, whatever their
-    number.
+    more for ``bandwidth="auto"``, landmarks, "sliced-energy" or a transformer, one for the exact kernels; one
+    over the targets, whatever their number.
 
     Intervals are estimate -+ t sd over random halves of 40 folds of the rows, for the proportions that the
     sample's cells were drawn with. Intervals from cells know nothing of how donors and batches differ.
@@ -147,6 +149,7 @@ class DFM(Quantifier):
         check_is_fitted(self, "source_")
         present = self.class_counts_ > 0
         worth = self.lambda_min_plain_ if self.soft else self.delta_min_plain_
+        worth /= self.embedding_.largest_norm**2
         return bounds.error_bound(worth, self.labels_[present], self.class_counts_[present], delta, answer)
 
     @property

@@ -9,7 +9,7 @@ BEYOND_DOUBT = 3  # times the sampling noise: of coincident classes 1 in 100 see
 TRADED = 0.1  # entries of a projection: below, two classes do not take part in the same trade
 
 
-def debiased(gram: np.ndarray, counts: np.ndarray, self_product: float = 1.0) -> np.ndarray:
+def debiased(gram: np.ndarray, counts: np.ndarray, self_product: float | np.ndarray = 1.0) -> np.ndarray:
     """Gram matrix without the pairs of a row with itself.
 
     Parameters
@@ -18,8 +18,8 @@ def debiased(gram: np.ndarray, counts: np.ndarray, self_product: float = 1.0) ->
         Inner products of class means.
     counts : numpy.ndarray, shape (n_labels,)
         Rows of each class, at least 2.
-    self_product : float, default 1
-        Squared norm of a row's features.
+    self_product : float or numpy.ndarray of shape (n_labels,), default 1
+        Squared norm of a row's features, its mean over the rows of each class.
 
     Returns
     -------
@@ -54,7 +54,9 @@ def lambda_min(gram: np.ndarray) -> float:
     return float(np.linalg.eigvalsh(gram)[0]) if len(gram) else float("nan")
 
 
-def confounded(gram: np.ndarray, counts: np.ndarray, self_product: float = 1.0) -> list[np.ndarray]:
+def confounded(
+    gram: np.ndarray, counts: np.ndarray, self_product: float | np.ndarray = 1.0
+) -> list[np.ndarray]:
     """Sets of classes whose sum is determined, but not how it is divided among them.
 
     Along a direction in which the embeddings coincide up to sampling noise, shares can be traded for each
@@ -67,7 +69,7 @@ def confounded(gram: np.ndarray, counts: np.ndarray, self_product: float = 1.0) 
         Debiased.
     counts : numpy.ndarray, shape (n_labels,)
         Rows of each class; infinite for a class that is known exactly (the zero vector).
-    self_product : float, default 1
+    self_product : float or numpy.ndarray of shape (n_labels,), default 1
 
     Returns
     -------
@@ -91,7 +93,9 @@ def confounded(gram: np.ndarray, counts: np.ndarray, self_product: float = 1.0) 
     return [found for found in sets if found.size > 1]
 
 
-def sampling_noise(gram: np.ndarray, counts: np.ndarray, self_product: float = 1.0) -> np.ndarray:
+def sampling_noise(
+    gram: np.ndarray, counts: np.ndarray, self_product: float | np.ndarray = 1.0
+) -> np.ndarray:
     """Expected squared error of each class embedding, (n_labels,); `gram` is debiased."""
     return np.maximum(self_product - np.diag(gram), 0) / counts
 

@@ -26,14 +26,16 @@ def attributes(source: SourceState, embedding: Embedding, soft: bool) -> dict[st
     present = counts > 0
     if not present.any():
         raise DataError("no labelled row of the source is finite")
-    found = embedding.gram(source.means[present])
+    means = source.means[present]
+    found = embedding.gram(means)
     if not np.isfinite(found).all():
         raise DataError("the class embeddings overflow: bring the markers to a scale near 1")
     gram = np.full((len(counts), len(counts)), np.nan)
     gram[np.ix_(present, present)] = found
     several = counts[present] > 1  # one cell has no debiased norm
     n = counts[present][several]
-    clean = geometry.debiased(found[np.ix_(several, several)], n, embedding.self_product)
+    own = embedding.self_products(means)[several]
+    clean = geometry.debiased(found[np.ix_(several, several)], n, own)
     usual = baseline(source, embedding)
     names = source.labels[present][several].tolist()
     unknown = unknown_name(source.labels) if soft else None
@@ -47,21 +49,22 @@ def attributes(source: SourceState, embedding: Embedding, soft: bool) -> dict[st
         "lambda_min_": geometry.lambda_min(clean),
         "delta_min_plain_": geometry.delta_min(found),
         "lambda_min_plain_": geometry.lambda_min(found),
-        "confounded_": _confounded(clean, n, names, embedding.self_product, unknown),
+        "confounded_": _confounded(clean, n, names, own, unknown),
         "unknown_baseline_": usual.unknown,
         "misfit_baseline_": usual.misfit,
     }
 
 
 def _confounded(
-    gram: np.ndarray, counts: np.ndarray, names: list[Any], self_product: float, unknown: str | None
+    gram: np.ndarray, counts: np.ndarray, names: list[Any], own: np.ndarray, unknown: str | None
 ) -> list[list[Any]]:
     """Names of the classes of each set that cannot be told apart; `unknown` is the zero vector."""
     if unknown is not None:
-        gram, counts, names = np.pad(gram, (0, 1)), np.append(counts, np.inf), [*names, unknown]
+        gram, counts, own = np.pad(gram, (0, 1)), np.append(counts, np.inf), np.append(own, 0)
+        names = [*names, unknown]
     if len(gram) < 2:
         return []
-    return [[names[i] for i in found] for found in geometry.confounded(gram, counts, self_product)]
+    return [[names[i] for i in found] for found in geometry.confounded(gram, counts, own)]
 
 
 def unknown_name(labels: Iterable[Any]) -> str:
@@ -105,7 +108,9 @@ def resampled(n_bootstrap: int, resample: str | None, source: SourceState) -> st
 def check_mergeable(a: Any, b: Any) -> None:
     """Raise a DataError unless the states of two fitted quantifiers can be added."""
     if not isinstance(a.embedding_, ExplicitEmbedding):
-        raise DataError("models of an exact kernel cannot be merged: use 'landmarks' or 'fourier'")
+        raise DataError(
+            "models of an exact kernel cannot be merged: use 'landmarks', 'fourier' or 'sliced-energy'"
+        )
     if not a.embedding_.same_as(b.embedding_):
         raise DataError(
             "the models have different feature maps: fit the other one with features=model.embedding_"

@@ -58,7 +58,7 @@ class Matcher:
         answer.update(n_cells=n_rows, **states)
         filled = np.flatnonzero(n_rows)
         means = list(sums[filled].sum(axis=1) / n_rows[filled, None])
-        answer["share"][filled] = self._shares(self.mixture.shares(means))
+        answer["share"][filled] = self.shares(self.mixture.shares(means))
         if self.test is not None and isinstance(self.embedding, ExplicitEmbedding):
             targets = [self.embedding.features(mean) for mean in means]
             fits = self.test.fit(targets)
@@ -74,7 +74,7 @@ class Matcher:
                     answer["low"][i], answer["high"][i] = found
         return answer
 
-    def _shares(self, alpha: np.ndarray) -> np.ndarray:
+    def shares(self, alpha: np.ndarray) -> np.ndarray:
         """Proportions, unknown share and sums of the sets: (..., n_labels) -> (..., n_shares)."""
         unknown = np.clip(1 - alpha.sum(axis=-1, keepdims=True), 0, 1)
         shares = np.concatenate([alpha, unknown], axis=-1)
@@ -85,7 +85,7 @@ class Matcher:
         self, share: np.ndarray, sums: np.ndarray, counts: np.ndarray, n_parts: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Estimate -+ t sd over the replicates: the sample and the source drawn again."""
-        shares = self._shares(self.mixture.replicated(sums, counts, self.seed))
+        shares = self.shares(self.mixture.replicated(sums, counts, self.seed))
         freedom = np.minimum(np.count_nonzero(counts), self._parts(n_parts)) - 1
         reach = student.ppf((1 + self.level) / 2, np.maximum(freedom, 1)) * shares.std(axis=0, ddof=1)
         ends = share - reach, share + reach

@@ -7,7 +7,7 @@ function of the means themselves: the features are few.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -19,6 +19,8 @@ from scaleshift.solve.simplex import simplex_least_squares
 #: ``solver(means (n, n_labels, n_features), targets (n, n_features)) -> (n, n_labels)``: n problems, each on
 #: its own; an object of a class in the table of those that can be sent to workers.
 Solver = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+AT_A_TIME = 2**20  # numbers of class means in one call of a solver, at most: bounds its memory
 
 
 class Mixture(Protocol):
@@ -77,6 +79,14 @@ class Resampled:
         held = n_rows > 0
         total = np.where(held[:, None], drawn, self.sums.sum(axis=1))
         return total / np.where(held, n_rows, self.counts.sum(axis=1))[:, None]
+
+    def all_means(self, replicates: slice) -> np.ndarray:
+        """The same of several replicates at once, (n, n_labels, n_features)."""
+        weights = self.weights[replicates]
+        n_rows = (weights @ self.counts.T)[..., None]
+        drawn = (weights @ self.sums).swapaxes(0, 1)
+        whole = self.sums.sum(axis=1) / self.counts.sum(axis=1)[:, None]
+        return np.where(n_rows > 0, drawn / np.where(n_rows > 0, n_rows, 1), whole)
 
 
 def redrawn(
@@ -160,10 +170,20 @@ def gram_mixture(
     grams = None
     if again is not None:
         grams = np.empty((len(again.weights), len(means), len(means)))
+        thin = _in_own_span(again)
         for b, weights in enumerate(again.weights):  # not all means at once: n times the classes
-            drawn = again.means(weights)
+            drawn = thin.means(weights)
             grams[b] = drawn @ drawn.T
     return GramMixture(embedding, soft, means, embedding.gram(means), again, grams)
+
+
+def _in_own_span(again: Resampled) -> Resampled:
+    """The same inner products with at most as many features as there are folds of classes."""
+    every = again.sums.reshape(-1, again.sums.shape[2])
+    if len(every) >= every.shape[1]:
+        return again
+    coordinates = np.asarray(np.linalg.qr(every.T, mode="r")).T
+    return replace(again, sums=coordinates.reshape(*again.sums.shape[:2], -1))
 
 
 @dataclass(frozen=True)
@@ -203,7 +223,9 @@ class MeanMixture:
         matched = self._features(sums)
         total = matched.sum(axis=0) / counts.sum()
         targets = np.where(n_rows > 0, weights @ matched / np.maximum(n_rows, 1), total)
-        return self.solver(np.stack([self.again.means(w) for w in self.again.weights]), targets)
+        step = max(AT_A_TIME // self.means.size, 1)
+        parts = [slice(first, first + step) for first in range(0, len(targets), step)]
+        return np.concatenate([self.solver(self.again.all_means(part), targets[part]) for part in parts])
 
     def _features(self, sums: np.ndarray) -> np.ndarray:
         return self.embedding.features(sums)[..., : self.embedding.n_matching]

@@ -17,12 +17,12 @@ from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.planner import Planner
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
-from scaleshift.quantify.features import ExplicitEmbedding, Source, feature_map
+from scaleshift.quantify.features import ExplicitEmbedding, Source
 from scaleshift.quantify.source import N_FOLDS, StateSizeError, label_counts, source_pass, source_sums
 from scaleshift.quantify.targets import answer_pass, foreign_codes, sample_sums
 
 if TYPE_CHECKING:
-    from scaleshift.quantify.dfm import DFM
+    from scaleshift.quantify.base import Quantifier
 
 WAY_OUT = "take fewer features, or n_bootstrap=0, which makes no folds; or give workers more memory"
 
@@ -50,7 +50,7 @@ class Rehearsal(Source):
         return {"x": x.astype(np.result_type(self.like, np.float32)), "code": code, "row": code, "key": code}
 
 
-def plan_fit(model: DFM, rows: Rows) -> Plan:
+def plan_fit(model: Quantifier, rows: Rows) -> Plan:
     """What ``model.fit`` would do to these rows; as there, step by step."""
     planner = Planner(f"{type(model).__name__}.fit", rows, WAY_OUT)
     counts = label_counts(rows)
@@ -59,7 +59,7 @@ def plan_fit(model: DFM, rows: Rows) -> Plan:
     source = _rehearsal(model, rows, counts, planner)
     with blas.one_thread():
         start = time.process_time()
-        embedding = feature_map(model.features).learn(source)
+        embedding = model._feature_map().learn(source)
         planner.driver_seconds += time.process_time() - start
     for n in source.drawn:
         planner.sample("labelled rows drawn", rows.only("label"), n, "label")
@@ -74,7 +74,7 @@ def plan_fit(model: DFM, rows: Rows) -> Plan:
     return planner.plan()
 
 
-def plan_predict(model: DFM, rows: Rows) -> Plan:
+def plan_predict(model: Quantifier, rows: Rows) -> Plan:
     """What ``model.predict`` would do to these rows; as there, step by step."""
     planner = Planner(f"{type(model).__name__}.predict", rows, WAY_OUT)
     start = time.process_time()
@@ -95,10 +95,11 @@ def plan_predict(model: DFM, rows: Rows) -> Plan:
         )
     except StateSizeError as error:
         planner.problems.append(str(error))
+    model._plan_more(planner, rows)
     return planner.plan()
 
 
-def _rehearsal(model: DFM, rows: Rows, counts: np.ndarray, planner: Planner) -> Rehearsal:
+def _rehearsal(model: Quantifier, rows: Rows, counts: np.ndarray, planner: Planner) -> Rehearsal:
     x: Any = to_numpy(planner.block.x(rows).result)
     like = x[np.isfinite(x).all(axis=1)][:10_000]
     if not len(like):

@@ -2,7 +2,8 @@
 
 Under label shift the sample's embedding differs from that of the best mixture by sampling noise only. Noise
 is made from random halves of the folds, of the sample and of the source, and projected off the directions
-that another mixture would absorb: without the projection the test would never reject.
+that another mixture would absorb: without the projection the test would never reject. Where the classes
+absorb all of it (features that are as few as they, such as a classifier's outputs) there is nothing to test.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class ShiftTest:
     means: np.ndarray  # (n_labels, n_features) class embeddings
     gram: np.ndarray  # (n_labels, n_labels)
     basis: np.ndarray  # (n_features, n_labels - 1), orthonormal, of the differences of class embeddings
-    noise: np.ndarray | None  # (n_labels, n_folds, n_features) deviations of the folds; None without folds
+    noise: np.ndarray | None  # (n_labels, n_folds, n_features) deviations of the folds; None: no test
     seed: int
 
     @property
@@ -99,8 +100,13 @@ def shift_test(means: np.ndarray, sums: np.ndarray, counts: np.ndarray, seed: in
     counts : numpy.ndarray, shape (n_labels, n_folds)
     seed : int
     """
+    basis = _span(means[1:] - means[0])
     noise = None if counts.shape[1] == 1 else deviations(sums, counts)
-    return ShiftTest(means, means @ means.T, _span(means[1:] - means[0]), noise, seed)
+    if noise is not None:
+        left = np.linalg.norm(noise - (noise @ basis) @ basis.T)
+        if left <= 1e-9 * np.linalg.norm(noise):  # rounding is no noise
+            noise = None
+    return ShiftTest(means, means @ means.T, basis, noise, seed)
 
 
 def _span(vectors: np.ndarray) -> np.ndarray:

@@ -16,11 +16,12 @@ from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.folds import Folds, divide
 from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
+from scaleshift.kernels import dispatch
 from scaleshift.quantify.features import Embedding
 
 N_FOLDS = 40
 MAX_PARTS = 40  # samples are told apart up to this many; more are put together at random
-ARRAYS = ("sums", "counts", "part_sums", "part_counts", "n_invalid")
+ARRAYS = ("sums", "counts", "part_sums", "part_counts", "n_invalid", "moments")
 GROUPS_AT_A_TIME = 4_096  # are summed: rows in random order have a (class, fold, sample) each, nearly
 MAX_BYTES = 2**31  # of a state: it is held for several blocks at once
 
@@ -35,6 +36,7 @@ class SourceState:
     part_sums: np.ndarray  # (n_labels, n_parts, width) by sample that has rows; none where there is one
     part_counts: np.ndarray  # (n_labels, n_parts)
     n_invalid: np.ndarray  # (n_labels,) rows that are not finite
+    moments: np.ndarray  # (n_labels, 2, n_markers) sums of the finite rows, and of their squares
     samples: tuple[Any, ...]  # names of those that have rows
 
     @property
@@ -89,6 +91,7 @@ class SourceState:
             part_sums,
             part_counts,
             a.n_invalid + b.n_invalid,
+            a.moments + b.moments,
             self.samples + other.samples,
         )
 
@@ -159,6 +162,7 @@ def source_pass(
         "part_sums": (c, n_parts, width),
         "part_counts": (c, n_parts),
         "n_invalid": (c,),
+        "moments": (c, 2, rows.n_markers),
     }
     check_size(8 * c * (n_folds + n_parts) * width, f"{c} classes", embedding)
     parameters = {
@@ -221,6 +225,7 @@ def source_sums(
         "part_sums": sums[n_by_fold:].reshape(n_labels, n_parts, embedding.width),
         "part_counts": counts[n_by_fold:].reshape(n_labels, n_parts),
         "n_invalid": np.bincount(label[~block.valid & (label >= 0)], minlength=n_labels),
+        "moments": dispatch.moment_sums(block.x, block.codes("label"), n_labels),
     }
 
 

@@ -2,6 +2,16 @@
 
 from scaleshift.report.gated import GatedSummary, compare_gated, summarize_gated
 from scaleshift.report.plot import plot
+from scaleshift.report.ranking import league, league_text
 from scaleshift.report.table import table, text
 
-__all__ = ["GatedSummary", "compare_gated", "plot", "summarize_gated", "table", "text"]
+__all__ = [
+    "GatedSummary",
+    "compare_gated",
+    "league",
+    "league_text",
+    "plot",
+    "summarize_gated",
+    "table",
+    "text",
+]

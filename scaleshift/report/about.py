@@ -37,6 +37,7 @@ ATTRIBUTES = {
     "import_said": "chosen at import",
     "import_problems": "remark at import",
     "method": "method",
+    "choice": "chosen by --method auto",
     "citation": "citation",
     "scaleshift_version": "scaleshift_version",
     "parameters": "parameter",

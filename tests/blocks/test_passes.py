@@ -214,6 +214,23 @@ def test_a_sample_is_the_same_rows_for_any_chunking(rows, seed):
     assert np.array_equal(one["x"], X[one["row"]])
 
 
+def test_a_sample_by_pairs_holds_what_each_pair_has_for_any_chunking():
+    label = np.where(np.arange(N) % 5 == 0, None, Y.astype(object))
+    rows = as_rows(X, label, SAMPLE)
+    counts = passes.crossed(rows, "sample", "label")
+    wanted = np.minimum(np.arange(counts.size).reshape(counts.shape), 30)
+    drawn = passes.sample(rows, wanted.ravel(), by=passes.pairs(rows, "sample", "label"))
+    found = np.bincount(drawn["code"], minlength=counts.size).reshape(counts.shape)
+    np.testing.assert_array_equal(found, np.minimum(wanted, counts))
+    sample, code = np.divmod(drawn["code"], counts.shape[1])
+    np.testing.assert_array_equal(SAMPLE[drawn["row"]], sample)
+    np.testing.assert_array_equal(label[drawn["row"]], np.array([None, "a", "b", "c", "d"])[code])
+    lazy = as_rows(da.from_array(X, chunks=(700, D)), label, da.from_array(SAMPLE, chunks=1_100))
+    many = passes.sample(lazy, wanted.ravel(), by=passes.pairs(lazy, "sample", "label"))
+    for name in ("row", "code", "x"):
+        np.testing.assert_array_equal(many[name], drawn[name])
+
+
 def test_a_sample_is_not_biased_towards_any_rows():
     hits = np.zeros(N)
     for seed in range(300):

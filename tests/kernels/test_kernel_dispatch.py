@@ -22,8 +22,9 @@ def test_importing_the_kernels_imports_neither_numba_nor_cupy():
 def test_importing_the_cpu_kernels_compiles_nothing():
     code = (
         "import scaleshift.kernels.cpu.fourier as f, scaleshift.kernels.cpu.landmarks as l;"
+        "import scaleshift.kernels.cpu.moments as m;"
         "kernels = [f._pack, f._add_tile, f._project, f._accumulate, f._flush];"
-        "kernels += [l._pack, l._spread, l._add_groups, l._add_rows, l.exp2];"
+        "kernels += [l._pack, l._spread, l._add_groups, l._add_rows, l.exp2, m._add_rows];"
         "print(sum(len(k.signatures) for k in kernels))"
     )
     assert run_python(code).strip() == "0"
@@ -33,7 +34,8 @@ def test_numpy_blocks_get_the_cpu_kernel_and_what_has_none_the_reference():
     x = np.zeros((2, 1), dtype=np.float32)
     assert dispatch.implementation("fourier_sums", x).__module__ == "scaleshift.kernels.cpu.fourier"
     assert dispatch.implementation("landmark_sums", x).__module__ == "scaleshift.kernels.cpu.landmarks"
-    assert dispatch.implementation("gaussian_sums", x) is reference.gaussian_sums
+    assert dispatch.implementation("moment_sums", x).__module__ == "scaleshift.kernels.cpu.moments"
+    assert dispatch.implementation("exact_sums", x) is reference.exact_sums
 
 
 def test_subclasses_of_numpy_arrays_count_as_numpy(tmp_path):
@@ -60,7 +62,7 @@ def test_dispatched_sums_are_those_of_the_reference():
         dispatch.fourier_sums(x, groups, 3, frequencies) - expected
     ) < 5e-7 * np.linalg.norm(expected)
     job = (x, groups, 3, x[:50], np.arange(50) % 2, 2, 1.5)
-    np.testing.assert_array_equal(dispatch.gaussian_sums(*job), reference.gaussian_sums(*job))
+    np.testing.assert_array_equal(dispatch.exact_sums(*job), reference.exact_sums(*job))
     expected = reference.landmark_sums(x, groups, 3, x[:50], 1.5)
     assert np.linalg.norm(
         dispatch.landmark_sums(x, groups, 3, x[:50], 1.5) - expected

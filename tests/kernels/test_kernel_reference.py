@@ -21,7 +21,7 @@ def test_fourier_sums_are_cosines_then_sines_added_by_group():
     np.testing.assert_allclose(reference.fourier_sums(x, groups, 4, frequencies), expected, atol=1e-12)
 
 
-def test_gaussian_sums_are_class_means_of_the_kernel_added_by_group():
+def test_exact_sums_are_class_means_of_the_kernel_added_by_group():
     x, groups = rows_and_groups(80, 3, 4)
     points, point_groups = rows_and_groups(60, 3, 5, seed=1)
     expected = np.zeros((4, 5))
@@ -29,7 +29,7 @@ def test_gaussian_sums_are_class_means_of_the_kernel_added_by_group():
         kernel = np.exp(-((row - points) ** 2).sum(axis=1) / (2 * 0.8**2))
         if group >= 0:
             expected[group] += [kernel[point_groups == j].mean() for j in range(5)]
-    sums = reference.gaussian_sums(x, groups, 4, points, point_groups, 5, bandwidth=0.8)
+    sums = reference.exact_sums(x, groups, 4, points, point_groups, 5, bandwidth=0.8)
     np.testing.assert_allclose(sums, expected, rtol=1e-13)
 
 
@@ -51,26 +51,26 @@ def test_no_landmark_sees_a_row_far_away_and_its_residual_is_one(distance):
     np.testing.assert_array_equal(sums, [[0, 0, 0, 0, 0, 0, 1]])
 
 
-def test_gaussian_sums_keep_their_digits_far_from_the_origin():
+def test_exact_sums_keep_their_digits_far_from_the_origin():
     x, groups = rows_and_groups(50, 3, 2)
     points, point_groups = rows_and_groups(40, 3, 2, seed=1)
-    near = reference.gaussian_sums(x, groups, 2, points, point_groups, 2, bandwidth=1.0)
-    far = reference.gaussian_sums(x + 2.0**20, groups, 2, points + 2.0**20, point_groups, 2, bandwidth=1.0)
+    near = reference.exact_sums(x, groups, 2, points, point_groups, 2, bandwidth=1.0)
+    far = reference.exact_sums(x + 2.0**20, groups, 2, points + 2.0**20, point_groups, 2, bandwidth=1.0)
     np.testing.assert_allclose(far, near, rtol=1e-8)
 
 
 def test_a_row_on_a_point_counts_one_and_never_more():
     points = np.random.default_rng(0).normal(size=(30, 6)) * 1e3
-    sums = reference.gaussian_sums(points, np.arange(30), 30, points, np.arange(30), 30, bandwidth=1e-2)
+    sums = reference.exact_sums(points, np.arange(30), 30, points, np.arange(30), 30, bandwidth=1e-2)
     assert np.diag(sums).max() == 1
     np.testing.assert_allclose(sums, np.eye(30), atol=1e-4)
 
 
 def test_classes_without_points_and_groups_without_rows_give_zero():
     x, z = np.zeros((3, 1)), np.zeros((2, 1))
-    sums = reference.gaussian_sums(x, np.array([0, 0, 2]), 4, z, np.array([1, -1]), 3, bandwidth=1.0)
+    sums = reference.exact_sums(x, np.array([0, 0, 2]), 4, z, np.array([1, -1]), 3, bandwidth=1.0)
     np.testing.assert_array_equal(sums, [[0, 2, 0], [0, 0, 0], [0, 1, 0], [0, 0, 0]])
-    assert not reference.gaussian_sums(x, np.zeros(3, int), 1, z, np.full(2, -1), 2, bandwidth=1.0).any()
+    assert not reference.exact_sums(x, np.zeros(3, int), 1, z, np.full(2, -1), 2, bandwidth=1.0).any()
     assert not reference.fourier_sums(x, np.full(3, -1), 2, np.ones((4, 1))).any()
     sums = reference.landmark_sums(x, np.array([0, 0, 2]), 4, z[:1], bandwidth=1.0)
     np.testing.assert_allclose(sums, np.outer([2, 0, 1, 0], [1, np.exp(-1)]))

@@ -3,6 +3,7 @@
 import dask.array as da
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from synthetic import make
@@ -10,7 +11,7 @@ from three_classes import CENTRES, LABELS, draw
 
 import scaleshift as ss
 from scaleshift.errors import DataError
-from scaleshift.quantify.classifier.logistic import default_classifier, fit_logistic
+from scaleshift.quantify.classifier.logistic import default_classifier, fit_logistic, mean_logistic
 from scaleshift.quantify.classifier.parts import divided
 
 SHARES = [0.7, 0.2, 0.1]
@@ -39,6 +40,19 @@ def test_the_arrays_are_the_fitted_pipeline(classes, d):
     expected = default_classifier(d).fit(x, code).predict_proba(x)
     np.testing.assert_allclose(np.exp(model.log_posterior(x)), expected, atol=1e-10)
     assert model.classes.tolist() == np.unique(code).tolist()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("d", [3, 31])
+def test_the_classifiers_of_all_parts_answer_as_one(classes, d):
+    """The geometric mean of what they say, at the cost of one."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(3, np.linspace(0.1, 9, d), (600, d))
+    code = (x[:, 0] > 3).astype(int) + (x[:, 1] > 3) * (classes == 3)
+    parts = [(x[:400], code[:400]), (x[200:] + 0.5, code[200:]), (2 * x[::2], code[::2])]
+    models = [fit_logistic(*part) for part in parts]
+    said = sum(model.log_posterior(x) for model in models) / 3
+    np.testing.assert_allclose(mean_logistic(models).log_posterior(x), log_softmax(said, axis=1), atol=1e-9)
 
 
 def test_a_row_has_the_same_part_in_every_block():

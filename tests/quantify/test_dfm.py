@@ -9,11 +9,13 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import StandardScaler
 from synthetic import make
 
 import scaleshift as ss
+from scaleshift.kernels.families import KERNELS
 from scaleshift.quantify.bandwidth import allocation
-from scaleshift.quantify.features.fourier import gaussian_frequencies
+from scaleshift.quantify.features.fourier import frequencies
 from scaleshift.quantify.result import VARIABLES
 
 RNG = np.random.default_rng(0)
@@ -83,11 +85,13 @@ def test_sobol_frequencies_have_less_kernel_error_than_iid_ones():
     exact = np.exp(-(differences**2).sum(axis=1) / 2)
 
     def error(sampler):
-        drawn = [gaussian_frequencies(500, 5, sampler, np.random.default_rng(s)) for s in range(8)]
+        drawn = [
+            frequencies(KERNELS["gaussian"], 500, 5, sampler, np.random.default_rng(s)) for s in range(8)
+        ]
         return np.sqrt(np.mean([(np.cos(differences @ w.T).mean(axis=1) - exact) ** 2 for w in drawn]))
 
     assert error("sobol") < 0.6 * error("iid")
-    w = gaussian_frequencies(500, 5, "sobol", np.random.default_rng(0))
+    w = frequencies(KERNELS["gaussian"], 500, 5, "sobol", np.random.default_rng(0))
     np.testing.assert_allclose(w.T @ w / 500, np.eye(5), atol=1e-12)
 
 
@@ -115,7 +119,7 @@ def test_weights_are_target_share_over_source_share():
 # Invariance --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("features", ["fourier", "landmarks", "gaussian"])
+@pytest.mark.parametrize("features", ["fourier", "landmarks", "gaussian", "energy", "sliced-energy"])
 @pytest.mark.parametrize("chunks", [137, 1_000])
 def test_chunking_moves_no_proportion(features, chunks):
     whole = proportions(features=features)
@@ -254,7 +258,7 @@ def test_nan_rows_of_the_source_are_dropped_and_counted():
 
 def test_a_one_cell_class_works():
     x, y = np.vstack([X, [[20.0, 20, 20]]]), np.append(Y, "d")
-    for features in ("fourier", "landmarks", "gaussian"):
+    for features in ("fourier", "landmarks", "gaussian", "energy", "sliced-energy"):
         result = ss.DFM(features, random_state=0).fit(x, y).predict(T)
         assert result["flag"].values.tolist() == ["few source cells: d (1)"]
         found = result["proportion"].values[0]
@@ -330,6 +334,11 @@ class Reads:
         ({"features": "landmarks", "bandwidth": 2.0}, 2),
         ({"features": "gaussian"}, 3),
         ({"features": "gaussian", "bandwidth": 2.0}, 2),
+        ({"features": ss.LandmarkFeatures(kernel="matern32")}, 2),
+        ({"features": ss.ExactKernel("laplace")}, 3),
+        ({"features": "energy"}, 2),
+        ({"features": ss.SlicedEnergy(n_directions=8)}, 2),
+        ({"features": StandardScaler()}, 2),
     ],
 )
 def test_passes_over_the_data_are_as_few_as_promised(settings, passes):
@@ -432,7 +441,7 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was():
         new.predict(T)
 
 
-@pytest.mark.parametrize("features", ["fourier", "landmarks", "gaussian"])
+@pytest.mark.parametrize("features", ["fourier", "landmarks", "gaussian", "energy", "sliced-energy"])
 def test_values_that_overflow_are_refused(features):
     with pytest.raises(ss.DataError, match="scale near 1"):
         ss.DFM(features).fit(X.astype(float) * 1e160, Y)

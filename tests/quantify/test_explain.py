@@ -13,6 +13,7 @@ from dask.callbacks import Callback
 from dask.task_spec import Alias
 from distributed import Client, LocalCluster
 from sklearn.base import clone
+from sklearn.preprocessing import StandardScaler
 
 import scaleshift as ss
 from scaleshift.errors import ChunkError, DataError
@@ -34,6 +35,11 @@ MODELS = {
     "landmarks, bandwidth given": {"features": "landmarks", "bandwidth": 2.0},
     "gaussian": {"features": "gaussian"},
     "gaussian, bandwidth given": {"features": "gaussian", "bandwidth": 2.0},
+    "laplace by landmarks": {"features": ss.LandmarkFeatures(kernel="laplace")},
+    "cauchy, exact": {"features": ss.ExactKernel("cauchy")},
+    "energy": {"features": "energy"},
+    "sliced energy": {"features": ss.SlicedEnergy(n_directions=16)},
+    "a transformer": {"features": StandardScaler()},
 }
 
 

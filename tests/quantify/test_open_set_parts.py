@@ -13,8 +13,8 @@ from scaleshift.quantify.open_set.alignment import class_shifts, recentring
 from scaleshift.quantify.open_set.estimators import Seen, rates
 from scaleshift.quantify.open_set.landmarks import Landmarks, spread
 from scaleshift.quantify.open_set.profile import Profile, quantile
-from scaleshift.quantify.open_set.prototypes import learn_prototypes
 from scaleshift.quantify.open_set.strata import allocation, strata
+from scaleshift.quantify.prototypes import learn_prototypes
 
 PREDICTED = np.array([[[80.0, 20, 0], [10, 85, 5], [0, 10, 90]]])
 CLEAR = PREDICTED * np.array([0.95, 0.9, 0.97])[:, None]
@@ -87,8 +87,9 @@ def test_a_class_without_cells_in_a_half_has_the_rates_of_all():
 
 def test_prototypes_stand_for_all_cells():
     """Within .01 of EM on every cell, also where the shares differ much from those learned from."""
-    prototypes = learn_prototypes(gaussians(6_000, [1 / 3] * 3, 0)[1], seed=0)
-    assert len(prototypes.centres) == 256
+    code, learned_from = gaussians(6_000, [1 / 3] * 3, 0)
+    prototypes = learn_prototypes(learned_from, code, seed=0)
+    assert len(prototypes) == 256
     y, posterior = gaussians(5_000, [0.8, 0.15, 0.05], 1)
     kind = prototypes.nearest(posterior)
     n = np.bincount(kind, minlength=256)

@@ -19,6 +19,7 @@ _CENTRE_ROWS = 100
 _TILE_BYTES = 1 << 17  # of packed rows: an eighth of a core's second cache
 _FLUSH_ROWS = 256  # float32 sums of more rows lose digits where all rows look alike (low frequencies)
 _FAR = 1024.0  # turns: beyond, float32 angles lose digits, and from 2^22 on they are no angles any more
+_STEEP = 32.0  # medians of the frequencies: those of laws with heavy tails are far beyond the others
 
 _f32 = np.float32
 _ROUND = _f32(12582912.0)  # 1.5 * 2^23: adding it rounds a float32 to the nearest integer, |t| < 2^22
@@ -36,7 +37,8 @@ def fourier_sums(x: np.ndarray, groups: np.ndarray, n_groups: int, frequencies: 
     The same as `reference.fourier_sums` at the frequencies `reference.single_precision(frequencies)`, in
     float32. Rows are centred on the median of the first 100 that count before they are rounded to float32,
     and the sums are rotated back in float64: an offset of the data costs no accuracy. Rows so far away that
-    their angles could exceed 1024 turns (outliers) are left to the reference.
+    their angles could exceed 1024 turns (outliers) are left to the reference, and so are the few frequencies
+    that are over 32 times as large as most (of kernels that are not smooth).
 
     Parameters
     ----------
@@ -69,6 +71,10 @@ def fourier_sums(x: np.ndarray, groups: np.ndarray, n_groups: int, frequencies: 
     if x.ndim != 2 or x.shape[1] != n_columns:
         raise ValueError(f"frequencies have {n_columns} columns, but x has the shape {x.shape}")
     codes = host_codes(groups, n_groups, x.shape[0])
+    size = np.abs(np.asarray(frequencies, dtype=np.float64)).sum(axis=1)
+    steep = size > _STEEP * np.median(size)
+    if steep.any():
+        return _apart(x, codes, n_groups, np.asarray(frequencies), steep)
     sums = np.zeros((n_groups, 2, n_frequencies))
     rows = np.flatnonzero(codes >= 0)
     if rows.size == 0:
@@ -77,7 +83,7 @@ def fourier_sums(x: np.ndarray, groups: np.ndarray, n_groups: int, frequencies: 
         x = x.astype(np.float64)
     centre = np.median(x[rows[:_CENTRE_ROWS]].astype(np.float64), axis=0).astype(x.dtype)
     turns = _turns(frequencies)
-    far = _far(x, rows, centre, np.abs(turns).max(axis=1))
+    far = _far(x, rows, centre, turns)
     rows = np.setdiff1d(rows, far, assume_unique=True) if far.size else rows
     slices = range(0, n_groups, _GROUPS_AT_ONCE)
     cuts = [0, rows.size]
@@ -97,28 +103,48 @@ def fourier_sums(x: np.ndarray, groups: np.ndarray, n_groups: int, frequencies: 
     return result
 
 
-def _far(x: np.ndarray, rows: np.ndarray, centre: np.ndarray, reach: np.ndarray) -> np.ndarray:
-    """Those of `rows` that may have an angle beyond the limit; `reach` is the most turns a unit of a column.
+def _apart(
+    x: np.ndarray, codes: np.ndarray, n_groups: int, frequencies: np.ndarray, steep: np.ndarray
+) -> np.ndarray:
+    """Sums where the steep frequencies are left to the reference."""
+    sums = np.zeros((n_groups, 2, len(steep)))
+    smooth = fourier_sums(x, codes, n_groups, frequencies[~steep])
+    sums[:, :, ~steep] = smooth.reshape(n_groups, 2, -1)
+    exact = reference.single_precision(frequencies[steep])
+    sums[:, :, steep] = reference.fourier_sums(x, codes, n_groups, exact).reshape(n_groups, 2, -1)
+    return sums.reshape(n_groups, -1)
+
+
+def _far(x: np.ndarray, rows: np.ndarray, centre: np.ndarray, turns: np.ndarray) -> np.ndarray:
+    """Those of `rows` that may have an angle beyond the limit; `turns` (columns, frequencies) a unit.
 
     The extremes of the block tell cheaply that there is none, unless columns have offsets of their own.
     """
+    sizes = np.abs(turns)
+    largest = float(sizes.sum(axis=0).max())
     span = max(float(x.max()) - float(centre.min()), float(centre.max()) - float(x.min()))
-    if span * float(reach.sum()) <= _FAR:
+    if span * largest <= _FAR:
         return rows[:0]
-    return rows[_beyond(x, rows, centre, reach, _FAR)]
+    return rows[_beyond(x, rows, centre, sizes.max(axis=1), largest, _FAR)]
 
 
 @jit
 def _beyond(
-    x: np.ndarray, rows: np.ndarray, centre: np.ndarray, reach: np.ndarray, limit: float
+    x: np.ndarray, rows: np.ndarray, centre: np.ndarray, reach: np.ndarray, largest: float, limit: float
 ) -> np.ndarray:
-    """Whether the angles of a row can exceed the limit."""
+    """Whether the angles of a row can exceed the limit.
+
+    They cannot where the largest turns of every column do not add up to it, nor where the farthest column
+    would not reach it with the frequency whose turns in all columns are the `largest`.
+    """
     result = np.zeros(rows.size, dtype=np.bool_)
     for i in range(rows.size):
-        angle = 0.0
+        angle, farthest = 0.0, 0.0
         for k in range(x.shape[1]):
-            angle += abs(np.float64(x[rows[i], k]) - centre[k]) * reach[k]
-        result[i] = angle > limit
+            away = abs(np.float64(x[rows[i], k]) - centre[k])
+            angle += away * reach[k]
+            farthest = max(farthest, away)
+        result[i] = min(angle, farthest * largest) > limit
     return result
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import log_softmax
@@ -12,9 +13,12 @@ from scipy.special import log_softmax
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
+from scaleshift.quantify.classifier.logistic import Logistic, mean_logistic
 from scaleshift.quantify.classifier.models import LOG_TINY, Model, check_estimator, fitted, fitted_already
 from scaleshift.quantify.classifier.parts import Parts, divided
-from scaleshift.quantify.features.base import Source
+
+if TYPE_CHECKING:
+    from scaleshift.quantify.features.base import Source
 
 MAX_ROWS = 20_000  # of the source are learned from
 LEAST = 200  # of a class, where it has them
@@ -40,6 +44,9 @@ class CrossFit:
 
     def log_posterior(self, x: np.ndarray) -> np.ndarray:
         """Of rows that were not learned from: (n, n_markers) -> (n, n_labels)."""
+        logistic = [model for model in self.models if isinstance(model, Logistic)]
+        if len(logistic) == len(self.models) and len({model.classes.tobytes() for model in logistic}) == 1:
+            return _log_posterior(mean_logistic(logistic), x, self.n_labels)  # one, not as many as parts
         total = np.zeros((len(x), self.n_labels))
         for model in self.models:
             total += _log_posterior(model, x, self.n_labels)
@@ -77,7 +84,9 @@ def _log_posterior(model: Model, x: np.ndarray, n_labels: int) -> np.ndarray:
     return found
 
 
-def cross_fit(estimator: Any, cv: int | str, source: Source, seed: int) -> CrossFit:
+def cross_fit(
+    estimator: Any, cv: int | str, source: Source, seed: int, drawn: Mapping[str, np.ndarray] | None = None
+) -> CrossFit:
     """Fit the classifiers: one pass over the source draws at most about 20 000 rows to learn from.
 
     Parameters
@@ -88,6 +97,8 @@ def cross_fit(estimator: Any, cv: int | str, source: Source, seed: int) -> Cross
         How many parts the source has. "prefit": the estimator is fitted already, on other rows.
     source : Source
     seed : int
+    drawn : mapping of name to array, optional
+        Those rows, where they were drawn already: `allocation` says how many.
     """
     n_labels = len(source.counts)
     check_estimator(estimator)
@@ -96,7 +107,7 @@ def cross_fit(estimator: Any, cv: int | str, source: Source, seed: int) -> Cross
         return CrossFit(n_labels, source.counts / source.counts.sum(), (model,), None)
     if not isinstance(cv, int | np.integer) or cv < 2:
         raise DataError(f"cv={cv!r}: expected a number of parts from 2, or 'prefit'")
-    drawn = source.draw(allocation(source.counts))
+    drawn = source.draw(allocation(source.counts)) if drawn is None else drawn
     x, code = drawn["x"], drawn["code"]
     if not len(x):
         raise DataError("no labelled row of the source is finite")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,6 +94,35 @@ def fit_logistic(x: np.ndarray, code: np.ndarray) -> Logistic:
         warnings.simplefilter("ignore", ConvergenceWarning)  # nothing that a user could mend
         pipeline.fit(x.astype(np.float64), code)
     return of_pipeline(pipeline)
+
+
+def mean_logistic(models: Sequence[Logistic]) -> Logistic:
+    """The classifier whose logits are the mean of those of several that know the same classes.
+
+    Its posteriors are the geometric mean of theirs, at the cost of one.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(40, 2))
+    >>> a, b = (fit_logistic(rows, (rows[:, 0] > 0).astype(int)) for rows in (x[:30], 3 * x[10:]))
+    >>> both = log_softmax((a.log_posterior(x) + b.log_posterior(x)) / 2, axis=1)
+    >>> bool(np.allclose(mean_logistic([a, b]).log_posterior(x), both))
+    True
+    """
+    first, n = models[0], len(models)
+    linear, products = np.zeros_like(first.linear), np.zeros_like(first.products)
+    intercept = np.zeros_like(first.intercept)
+    i, j = np.triu_indices(len(first.location)) if len(products) else (np.empty(0, int), np.empty(0, int))
+    for model in models:
+        # Its standardised markers are stretched * (those of the first) + moved.
+        stretched = first.scale / model.scale
+        moved = (first.location - model.location) / model.scale
+        intercept += (model.intercept + moved @ model.linear + (moved[i] * moved[j]) @ model.products) / n
+        linear += stretched[:, None] * model.linear / n
+        np.add.at(linear, i, (stretched[i] * moved[j])[:, None] * model.products / n)
+        np.add.at(linear, j, (stretched[j] * moved[i])[:, None] * model.products / n)
+        products += (stretched[i] * stretched[j])[:, None] * model.products / n
+    return Logistic(first.classes, first.location, first.scale, linear, products, intercept)
 
 
 def of_pipeline(pipeline: Pipeline) -> Logistic:

@@ -45,6 +45,7 @@ class BBSE(Quantifier):
     Notes
     -----
     The same as `DFM` with `ClassifierFeatures(output="hard")`. Intervals take the classifier as it is.
+    `p_value` is NaN: outputs as few as the classes leave no label shift to test.
     Source: Lipton, Wang and Smola (2018), "Detecting and correcting for label shift with black box
     predictors"; soft: Dussap, Blanchard and Cherief-Abdellatif (2023).
 

@@ -16,7 +16,16 @@ from sklearn.base import BaseEstimator
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Rows
+from scaleshift.errors import DataError
+from scaleshift.kernels.families import KERNELS
 from scaleshift.quantify import bandwidth
+
+
+def known_kernel(kernel: Any) -> str:
+    """A kernel's name as it was given; DataError unless there is such a kernel."""
+    if not isinstance(kernel, str) or kernel not in KERNELS:
+        raise DataError(f"kernel={kernel!r}: expected one of {', '.join(KERNELS)}")
+    return kernel
 
 
 @dataclass(frozen=True)
@@ -34,17 +43,24 @@ class Source:
         """Columns of the rows that `draw` gives."""
         return self.rows.n_markers
 
-    def resolve_bandwidth(self, own: float | str, drawn: Mapping[str, np.ndarray] | None = None) -> float:
+    def resolve_bandwidth(
+        self, own: float | str, drawn: Mapping[str, np.ndarray] | None = None, kernel: str = "gaussian"
+    ) -> float:
         """The map's own bandwidth where it is a number, else the quantifier's.
 
-        "auto" costs one pass, or none where rows were `drawn` already: at least those of
-        `bandwidth.allocation`.
+        "auto" is chosen for the `kernel` and costs one pass, or none where rows were `drawn` already: at
+        least those of `bandwidth.allocation`.
         """
         given = self.bandwidth if bandwidth.checked(own) == "auto" else own
         if bandwidth.checked(given) == "auto":
             drawn = self.draw(bandwidth.allocation(self.counts)) if drawn is None else drawn
-            return bandwidth.select(drawn, self.counts, self.criterion)
+            return bandwidth.select(drawn, self.counts, self.criterion, kernel)
         return float(given)
+
+    def refuse_bandwidth(self, what: str) -> None:
+        """Raise a DataError where the quantifier was given a bandwidth and the map, `what`, has none."""
+        if bandwidth.checked(self.bandwidth) != "auto":
+            raise DataError(f"bandwidth={self.bandwidth!r}: {what} has no bandwidth; leave it at 'auto'")
 
     def draw(self, n: np.ndarray) -> dict[str, np.ndarray]:
         """Up to n[i] labelled rows of class i, those with the smallest random keys: one pass."""
@@ -66,6 +82,9 @@ class Embedding(ABC):
 
     #: Mean of k(x, x) over rows: what debiasing takes off the diagonal of the Gram matrix.
     self_product: float = 1.0
+
+    #: Largest norm of a row's features; infinite where there is none.
+    largest_norm: float = 1.0
 
     def source_sums(self, block: Block, groups: np.ndarray, n_groups: int) -> np.ndarray:
         """Feature sums of labelled rows by group: -> (n_groups, width). Negative groups are left out.
@@ -95,6 +114,10 @@ class Embedding(ABC):
     @abstractmethod
     def products(self, means: np.ndarray, targets: np.ndarray) -> np.ndarray:
         """Inner products of target and class means: -> (n_targets, n_labels)."""
+
+    def self_products(self, means: np.ndarray) -> np.ndarray:
+        """Mean of k(x, x) over the rows of each class: (n_labels, width) -> (n_labels,)."""
+        return np.full(len(means), self.self_product)
 
     @property
     def nbytes(self) -> int:

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
-from scaleshift.kernels.reference import to_numpy
+from scaleshift.kernels.reference import Array, to_numpy
 from scaleshift.quantify import bandwidth
 from scaleshift.quantify.classifier.cross_fit import CrossFit, cross_fit, same
 from scaleshift.quantify.features.base import Embedding, ExplicitEmbedding, FeatureMap, Source
@@ -130,6 +130,11 @@ class ClassifierEmbedding(ExplicitEmbedding):
         return float("nan")
 
     @property
+    def largest_norm(self) -> float:  # type: ignore[override]
+        """1 for one-hot predictions and probabilities; of logits there is none."""
+        return float("inf") if self.output == "logit" else 1.0
+
+    @property
     def width(self) -> int:
         """One feature a label."""
         return self.fits.n_labels
@@ -152,6 +157,15 @@ class ClassifierEmbedding(ExplicitEmbedding):
     def same_as(self, other: Embedding) -> bool:
         """Whether states of both can be added: the same classifiers, not merely the same settings."""
         return same(self, other)
+
+    @property
+    def prior(self) -> np.ndarray:
+        """Class shares of the rows that were learned from, (n_labels,)."""
+        return self.fits.prior
+
+    def log_posterior(self, x: Array) -> np.ndarray:
+        """What the classifier of the whole source says of rows: (n, n_markers) -> (n, n_labels)."""
+        return self.fits.log_posterior(to_numpy(x))
 
     def features(self, means: np.ndarray) -> np.ndarray:
         """As they are."""
@@ -200,9 +214,18 @@ class MappedClassifierEmbedding(ClassifierEmbedding):
         """That of the kernel map, in the units of the outputs."""
         return self.inner.bandwidth
 
+    @property
+    def largest_norm(self) -> float:  # type: ignore[override]
+        """That of the kernel map."""
+        return self.inner.largest_norm
+
     def features(self, means: np.ndarray) -> np.ndarray:
         """Those of the kernel map."""
         return self.inner.features(means)
+
+    def self_products(self, means: np.ndarray) -> np.ndarray:
+        """Those of the kernel map."""
+        return self.inner.self_products(means)
 
     def _sums(self, log_posterior: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
         x = outputs(log_posterior, self.output)

@@ -1,4 +1,4 @@
-"""Random Fourier features: Phi(x) = sqrt(2/D) [cos Wx ; sin Wx], a Gaussian kernel in one pass."""
+"""Random Fourier features: Phi(x) = sqrt(2/D) [cos Wx ; sin Wx], a shift-invariant kernel in one pass."""
 
 from __future__ import annotations
 
@@ -7,30 +7,36 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm, qmc
+from scipy.stats import qmc
 
 from scaleshift.blocks import noise
 from scaleshift.errors import DataError
 from scaleshift.kernels import dispatch
+from scaleshift.kernels.families import KERNELS, Kernel, normal_quantile, student_factor
 from scaleshift.kernels.reference import single_precision
-from scaleshift.quantify.features.base import ExplicitEmbedding, FeatureMap, Source
+from scaleshift.quantify.features.base import ExplicitEmbedding, FeatureMap, Source, known_kernel
+from scaleshift.quantify.features.directions import directions
 
-SAMPLERS = ("sobol", "iid")
+SAMPLERS = ("sobol", "iid", "orthogonal")
+TINY = 2.0**-33  # uniform numbers keep this distance from 0 and 1
 
 
 class FourierFeatures(FeatureMap):
-    """Random Fourier features of the Gaussian kernel exp(-||x - y||^2 / (2 bandwidth^2)).
+    """Random Fourier features of a kernel.
 
     Parameters
     ----------
     n_features : int, default 1000
         Length D of a feature vector, even: D / 2 frequencies.
-    kernel : {"gaussian"}, default "gaussian"
+    kernel : {"gaussian", "laplace", "matern32", "matern52", "cauchy"}, default "gaussian"
+        As in `ExactKernel`.
     bandwidth : "auto" or float, default "auto"
         In the units of X. "auto" is chosen from the source; see `scaleshift.quantify.bandwidth`.
-    sampler : {"sobol", "iid"}, default "sobol"
-        How frequencies are drawn. "sobol" is a scrambled Sobol sequence, whitened; it has less kernel
-        error than "iid", which has the textbook one of 1 / sqrt(D).
+    sampler : {"sobol", "iid", "orthogonal"}, default "sobol"
+        How frequencies are drawn. "iid" has the textbook kernel error of 1 / sqrt(D). "sobol", a scrambled
+        Sobol sequence, has less; Gaussian frequencies (of the Matern kernels: their Gaussian factor) are
+        whitened then. "orthogonal" draws Gaussian ones in blocks of n_markers that are orthogonal to each
+        other; frequencies of the Laplace and Cauchy kernels have no such factor: an error.
     frequencies : array-like, shape (D / 2, n_markers), optional
         Radians per unit of X, in place of drawn ones.
     random_state : None, int or numpy.random.Generator
@@ -38,8 +44,8 @@ class FourierFeatures(FeatureMap):
 
     Notes
     -----
-    ||Phi(x)|| = 1 for every x. Source: Rahimi and Recht (2007), "Random features for large-scale
-    kernel machines".
+    ||Phi(x)|| = 1 for every x. Sources: Rahimi and Recht (2007), "Random features for large-scale
+    kernel machines"; Yu et al. (2016), "Orthogonal random features".
 
     Examples
     --------
@@ -65,8 +71,7 @@ class FourierFeatures(FeatureMap):
 
     def learn(self, source: Source) -> FourierEmbedding:
         """Draw the frequencies, or take those given."""
-        if self.kernel != "gaussian":
-            raise DataError(f"kernel={self.kernel!r}: FourierFeatures knows 'gaussian'")
+        kernel = known_kernel(self.kernel)
         d = source.n_columns
         if self.frequencies is not None:
             given = np.asarray(self.frequencies)
@@ -79,9 +84,10 @@ class FourierFeatures(FeatureMap):
         n = self.n_features
         if not isinstance(n, int | np.integer) or n < 2 or n % 2:
             raise DataError(f"n_features={n!r}: expected an even number, cos and sin of each frequency")
-        width = source.resolve_bandwidth(self.bandwidth)
+        check_sampler(self.sampler, KERNELS[kernel])
+        width = source.resolve_bandwidth(self.bandwidth, kernel=kernel)
         rng = noise.generator(source.seed_of(self.random_state), "frequencies")
-        drawn = gaussian_frequencies(self.n_features // 2, d, self.sampler, rng)
+        drawn = frequencies(KERNELS[kernel], self.n_features // 2, d, self.sampler, rng)
         with np.errstate(over="ignore"):
             return FourierEmbedding(_usable(single_precision(drawn / width), f"bandwidth={width:g}"), width)
 
@@ -94,7 +100,7 @@ def _usable(frequencies: np.ndarray, what: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class FourierEmbedding(ExplicitEmbedding):
-    """Frequencies of a Gaussian kernel; of a kernel of one's own where they were given."""
+    """Frequencies of a kernel; of one's own where they were given."""
 
     frequencies: np.ndarray  # (D / 2, n_markers), radians per unit
     bandwidth: float  # NaN where the frequencies were given
@@ -120,31 +126,62 @@ class FourierEmbedding(ExplicitEmbedding):
         return means / np.sqrt(len(self.frequencies))
 
 
-def gaussian_frequencies(n: int, d: int, sampler: str, rng: np.random.Generator) -> np.ndarray:
-    """Draw frequencies of a Gaussian kernel of bandwidth 1.
+def check_sampler(sampler: str, kernel: Kernel) -> None:
+    """Raise a DataError unless frequencies of the kernel can be drawn so."""
+    if sampler not in SAMPLERS:
+        raise DataError(f"sampler={sampler!r}: expected one of {', '.join(SAMPLERS)}")
+    if sampler == "orthogonal" and kernel.quantile is not None:
+        known = ", ".join(name for name, other in KERNELS.items() if other.quantile is None)
+        raise DataError(
+            f"sampler='orthogonal' is for Gaussian frequencies, those of the kernels {known}: take 'sobol' "
+            f"or 'iid' for kernel={kernel.name!r}"
+        )
+
+
+def frequencies(kernel: Kernel, n: int, d: int, sampler: str, rng: np.random.Generator) -> np.ndarray:
+    """Draw frequencies of a kernel of bandwidth 1.
 
     Parameters
     ----------
+    kernel : Kernel
     n, d : int
         Frequencies and markers.
-    sampler : {"sobol", "iid"}
+    sampler : {"sobol", "iid", "orthogonal"}
     rng : numpy.random.Generator
 
     Returns
     -------
     numpy.ndarray, shape (n, d)
-        Marginally standard normal; for "sobol" and d <= n, W'W / n is the identity.
+        Each marginally of the kernel's law. For "sobol" and d <= n the Gaussian ones have W'W / n = I; those
+        of a Matern kernel are such ones over the root of a chi-squared variable by its degrees of freedom.
     """
-    if sampler == "iid":
-        return rng.standard_normal((n, d))
+    if kernel.quantile is not None:
+        return kernel.quantile(_uniform(n, d, sampler, rng))
+    uniform = _uniform(n, d + (kernel.freedom is not None), sampler, rng)
+    if sampler == "orthogonal":
+        drawn = _orthogonal(n, d, rng)
+    else:
+        drawn = normal_quantile(uniform[:, :d])
+        if sampler == "sobol" and d <= n:  # heavy tails must not be whitened: only this factor is
+            values, vectors = np.linalg.eigh(drawn.T @ drawn / n)
+            drawn = drawn @ (vectors / np.sqrt(values)) @ vectors.T
+    if kernel.freedom is not None:
+        drawn = drawn * student_factor(uniform[:, d:], kernel.freedom)
+    return drawn
+
+
+def _uniform(n: int, d: int, sampler: str, rng: np.random.Generator) -> np.ndarray:
+    """Numbers between 0 and 1, (n, d): a Sobol sequence, or independent."""
     if sampler != "sobol":
-        raise DataError(f"sampler={sampler!r}: expected one of {', '.join(SAMPLERS)}")
-    if d > qmc.Sobol.MAXDIM:
+        points = rng.random((n, d))
+    elif d > qmc.Sobol.MAXDIM:
         raise DataError(f"{d} markers are more than a Sobol sequence has ({qmc.Sobol.MAXDIM}): sampler='iid'")
-    points = qmc.Sobol(d, scramble=True, rng=rng).random_base2(int(np.ceil(np.log2(n))))[:n]
-    tiny = 2.0**-33
-    w = norm.ppf(np.clip(points, tiny, 1 - tiny))
-    if d > n:
-        return w
-    values, vectors = np.linalg.eigh(w.T @ w / n)
-    return w @ (vectors / np.sqrt(values)) @ vectors.T
+    else:
+        points = qmc.Sobol(d, scramble=True, rng=rng).random_base2(int(np.ceil(np.log2(n))))[:n]
+    return np.clip(points, TINY, 1 - TINY)
+
+
+def _orthogonal(n: int, d: int, rng: np.random.Generator) -> np.ndarray:
+    """Gaussian rows (n, d), d at a time orthogonal to each other, with the norms of independent ones."""
+    norms = np.linalg.norm(rng.standard_normal((n, d)), axis=1, keepdims=True)
+    return directions(n, d, rng) * norms

@@ -13,9 +13,9 @@ from scaleshift.blocks.statistics import Layout
 from scaleshift.kernels.reference import to_numpy
 from scaleshift.quantify.open_set.alignment import flagged
 from scaleshift.quantify.open_set.profile import Profile
-from scaleshift.quantify.open_set.prototypes import Prototypes
 from scaleshift.quantify.open_set.scoring import Scorer
 from scaleshift.quantify.open_set.strata import Strata
+from scaleshift.quantify.prototypes import Prototypes
 from scaleshift.quantify.source import MAX_BYTES, StateSizeError
 
 STREAM = "source"
@@ -92,7 +92,7 @@ def sample_counts(
 ) -> dict[str, np.ndarray]:
     """Kernel: cells by (sample, fold, predicted class) and by prototype, all and those not flagged."""
     sample, n = block.columns["sample"], len(keys)
-    n_classes, n_kinds = scorer.n_classes, len(prototypes.centres)
+    n_classes, n_kinds = scorer.n_classes, len(prototypes)
     _check_size(n, sample_layout(n_classes, n_kinds, n_folds, len(foreign)))
     fold = np.zeros(len(sample), np.int64) if folds is None else folds(block.start, keys[sample])
     used = np.flatnonzero(block.valid)

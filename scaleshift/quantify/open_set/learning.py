@@ -15,9 +15,9 @@ from scaleshift.quantify.classifier.logistic import default_classifier, of_pipel
 from scaleshift.quantify.classifier.models import Model, fitted
 from scaleshift.quantify.open_set.landmarks import Landmarks, spread
 from scaleshift.quantify.open_set.profile import Profile, profile
-from scaleshift.quantify.open_set.prototypes import Prototypes, learn_prototypes
 from scaleshift.quantify.open_set.scoring import Scorer
 from scaleshift.quantify.open_set.strata import Strata, allocation
+from scaleshift.quantify.prototypes import Prototypes, learn_prototypes
 
 MAX_TRAINING = 20_000  # rows that the classifiers learn from
 SMOOTH = 1_000  # rows at which C = 1
@@ -98,7 +98,7 @@ def learn(
     novelty = landmarks.held_out(z, part, drawn["row"])
     usual = profile(z, predicted, novelty, weight, spreads, strata.unknown)
     balanced = first_of(code, MAX_OF_CLASS, drawn["key"])
-    learned = Learned(strata, scorer, usual, learn_prototypes(posterior[balanced], seed))
+    learned = Learned(strata, scorer, usual, learn_prototypes(posterior[balanced], code[balanced], seed))
     return learned, Scored(z, code, part, weight, predicted, novelty, posterior)
 
 

@@ -99,9 +99,9 @@ class OpenSetQuantifier(BaseEstimator):
     label and sample columns before.
 
     The folds of classifiers are the labelled samples where there are two or more, and 10 cells of every class
-    without each; else five random parts. Classifiers learn from 20 000 rows at most. Intervals are estimate -+ t sd over random halves of 40 folds of the
-    rows; they know nothing of batch shift. The upper end of "unknown" reaches by `gate_` further where fewer
-    cells than that are unlike every class.
+    without each; else five random parts. Classifiers learn from 20 000 rows at most. Intervals are estimate
+    -+ t sd over random halves of 40 folds of the rows; they know nothing of batch shift. The upper end of
+    "unknown" reaches by `gate_` further where fewer cells than that are unlike every class.
 
     Examples
     --------
@@ -261,7 +261,7 @@ class OpenSetQuantifier(BaseEstimator):
             self.learned_.strata.unknown,
             self.gate_ if self.unknown else None,
             next(letter for letter, name in NAMES.items() if name == self.estimator_),
-            self.learned_.prototypes.centres,
+            self.learned_.prototypes.posterior,
             self.n_bootstrap if len(self.counts_.predicted) > 1 else 0,
             self.level,
             self.seed_,

@@ -92,7 +92,7 @@ def answering(
 ) -> tuple[Rows, Layout, Finish, dict[str, Any]]:
     """What the last pass reads, the layout of its state, how it finishes, and its parameters."""
     n_folds = folds.n_folds
-    n_kinds, n_classes = learned.prototypes.centres.shape
+    n_kinds, n_classes = learned.prototypes.posterior.shape
     layout = sample_layout(n_classes, n_kinds, n_folds, len(foreign))
     finish = Finish(answerer, {**answerer.layout, "n_foreign": (len(foreign),)}, folds.n_rows)
     parameters = {

@@ -89,10 +89,10 @@ def _crossed(scored: Scored, here: np.ndarray, novel: np.ndarray, n: int) -> tup
 def _seen(
     predicted: np.ndarray, kind: np.ndarray, posterior: np.ndarray, weight: np.ndarray, learned: Learned
 ) -> Seen:
-    n_kinds, n = learned.prototypes.centres.shape
+    n_kinds, n = learned.prototypes.posterior.shape
     kinds = np.bincount(kind, weight, n_kinds)
     sums = np.column_stack([np.bincount(kind, weight * column, n_kinds) for column in posterior.T])
     means = np.where(
-        kinds[:, None] > 0, sums / np.maximum(kinds, 1e-300)[:, None], learned.prototypes.centres
+        kinds[:, None] > 0, sums / np.maximum(kinds, 1e-300)[:, None], learned.prototypes.posterior
     )
     return Seen(np.bincount(predicted, weight, n)[None], kinds[None], means)
