@@ -11,7 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from scaleshift.blocks import blas
 from scaleshift.errors import DataError
-from scaleshift.quantify.classifier.logistic import default_classifier, of_pipeline
+from scaleshift.quantify.classifier.logistic import (
+    Logistic,
+    default_classifier,
+    mean_logistic,
+    of_pipeline,
+)
 from scaleshift.quantify.classifier.models import Model, fitted
 from scaleshift.quantify.open_set.landmarks import Landmarks, spread
 from scaleshift.quantify.open_set.profile import Profile, profile
@@ -92,7 +97,7 @@ def learn(
     landmarks = Landmarks(
         z[chosen], spreads[code[chosen]], part[chosen], drawn["row"][chosen], strata.by_sample
     )
-    scorer = Scorer(location, scale, models, log_prior, landmarks)
+    scorer = Scorer(location, scale, models, _together(models), log_prior, landmarks)
     logits = scorer.logits_held_out(z, part)
     predicted, posterior = logits.argmax(axis=1), scorer.posteriors(logits, part)
     novelty = landmarks.held_out(z, part, drawn["row"])
@@ -128,6 +133,13 @@ def _fitted(classifier: Any, z: np.ndarray, code: np.ndarray) -> Model:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # nothing that a user could mend
         return of_pipeline(pipeline.fit(z, code))
+
+
+def _together(models: tuple[Model, ...]) -> tuple[Model, ...]:
+    """One model for the mean of all, where they are logistic ones of the same classes."""
+    logistic = [model for model in models if isinstance(model, Logistic)]
+    same = all(np.array_equal(model.classes, models[0].classes) for model in models)
+    return (mean_logistic(logistic),) if same and len(logistic) == len(models) else models
 
 
 def first_of(code: np.ndarray, n: int, key: np.ndarray) -> np.ndarray:
