@@ -185,13 +185,13 @@ class Quantifier(BaseEstimator, ABC):
         rows = self._rows(X, sample)
         return embed_samples(rows, self.embedding_, self.source_.counts.shape[1], self.seed_)
 
-    def posterior(self, X: Any, result: xr.Dataset | None = None, sample: Any = None) -> xr.DataArray:
+    def posterior(self, X: Any, proportion: xr.Dataset | None = None, sample: Any = None) -> xr.DataArray:
         """Probability of each class for every cell, under the proportions of the cell's own sample. Lazy.
 
         Parameters
         ----------
         X : array-like, shape (m, n_markers), or a cells dataset
-        result : xarray.Dataset, optional
+        proportion : xarray.Dataset, optional
             What `predict` gave for X; None predicts first, which is one more pass.
         sample : array-like, shape (m,), optional
             As in `predict`.
@@ -207,7 +207,7 @@ class Quantifier(BaseEstimator, ABC):
         ------
         sklearn.exceptions.NotFittedError
         DataError
-            If `result` lacks a sample of X, or a label; for the energy kernel, HDx and transformers,
+            If `proportion` lacks a sample of X, or a label; for the energy kernel, HDx and transformers,
             which give no densities.
 
         Notes
@@ -236,7 +236,7 @@ class Quantifier(BaseEstimator, ABC):
         """
         from scaleshift.quantify.posterior import posterior
 
-        return posterior(self, X, result, sample)
+        return posterior(self, X, proportion, sample)
 
     def merge(self, other: Self) -> Self:
         """The model of both sources, without their cells.

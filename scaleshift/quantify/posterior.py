@@ -15,14 +15,14 @@ from scaleshift.quantify.learned import unknown_name
 from scaleshift.quantify.scores import UNKNOWN_DENSITY, ClassScores, class_scores, posteriors, usual_density
 
 
-def posterior(model: Any, X: Any, result: xr.Dataset | None = None, sample: Any = None) -> xr.DataArray:
+def posterior(model: Any, X: Any, proportion: xr.Dataset | None = None, sample: Any = None) -> xr.DataArray:
     """Probability of each class for every cell of unlabelled samples: see `scaleshift.DFM.posterior`."""
     check_is_fitted(model, "source_")
-    if result is None:
-        result = model.predict(X, sample)
+    if proportion is None:
+        proportion = model.predict(X, sample)
     rows = model._rows(X, sample).only("sample")
     scores = class_scores(model)
-    prior, unknown_density = _prior(model, scores, result, rows.categories("sample"))
+    prior, unknown_density = _prior(model, scores, proportion, rows.categories("sample"))
     names = model.labels_.tolist()
     if unknown_density is not None:
         names.append(unknown_name(model.labels_))
@@ -73,7 +73,7 @@ def of_samples(result: xr.Dataset, samples: np.ndarray, labels: np.ndarray) -> t
     if missing:
         raise DataError(
             f"the proportions lack the sample(s) {', '.join(missing[:8])}: pass what predict gave for X, or "
-            "result=None, which predicts first"
+            "proportion=None, which predicts first"
         )
     lacking = [str(name) for name in labels if name not in result.indexes["label"]]
     if lacking:
