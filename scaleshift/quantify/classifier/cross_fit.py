@@ -57,7 +57,7 @@ class CrossFit:
     def log_posteriors(self, x: np.ndarray) -> Iterator[np.ndarray]:
         """What each voice says of rows that were not learned from: (n, n_markers) -> (n, n_labels) each."""
         for model in self.voices:
-            yield _log_posterior(model, x, self.n_labels)
+            yield log_posterior_of(model, x, self.n_labels)
 
     def log_posterior(self, x: np.ndarray) -> np.ndarray:
         """The geometric mean of what they say, for single rows: (n, n_markers) -> (n, n_labels)."""
@@ -87,12 +87,12 @@ class CrossFit:
             if number < 0:
                 found[here] = self.log_posterior(x[here])
             else:
-                found[here] = _log_posterior(self.models[number], x[here], self.n_labels)
+                found[here] = log_posterior_of(self.models[number], x[here], self.n_labels)
         return found
 
 
-def _log_posterior(model: Model, x: np.ndarray, n_labels: int) -> np.ndarray:
-    """That of a class which the model does not know is that of next to nothing."""
+def log_posterior_of(model: Model, x: np.ndarray, n_labels: int) -> np.ndarray:
+    """Of one model, (n, n_labels); that of a class which it does not know is that of next to nothing."""
     found = np.full((len(x), n_labels), LOG_TINY)
     if len(x):  # scikit-learn refuses no rows
         found[:, model.classes] = np.maximum(model.log_posterior(x), LOG_TINY)
