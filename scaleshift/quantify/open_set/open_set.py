@@ -271,6 +271,9 @@ class OpenSetQuantifier(BaseEstimator):
         """The result, of what was answered for the samples that have rows."""
         present = self.class_counts_ > 0
         unknown_class = self.learned_.strata.unknown
+        counted = self.counts_.predicted.any(axis=(0, 2))  # not so where no row of the class is finite
+        if unknown_class >= 0:
+            counted = np.delete(counted, unknown_class)
 
         def placed(values: np.ndarray, fill: float = np.nan) -> np.ndarray:
             full = np.full((len(samples), *values.shape[1:]), fill)
@@ -279,11 +282,12 @@ class OpenSetQuantifier(BaseEstimator):
 
         def by_label(values: np.ndarray) -> np.ndarray:
             full = np.full((len(samples), len(present), *values.shape[2:]), np.nan)
-            full[:, present] = placed(values)
+            full[:, present] = placed(values)[:, counted]
             return full
 
         # (n_samples, n_shares, 3): each with the ends of its interval
         shares = placed(np.stack([answers[name] for name in ("share", "low", "high")], axis=2))
+        shares = shares[:, np.append(counted, True)]
         proportion = np.full((len(samples), len(present), 3), np.nan)
         proportion[:, present] = shares[:, :-1]
         unknown = shares[:, -1]
