@@ -15,7 +15,7 @@ from scaleshift.blocks import blas, noise
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import DataError
-from scaleshift.quantify import remarks, result
+from scaleshift.quantify import parameters, remarks, result
 from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.classifier.models import check_estimator
 from scaleshift.quantify.flags import flag
@@ -246,11 +246,9 @@ class OpenSetQuantifier(BaseEstimator):
 
     def _check(self) -> None:
         """Refuse parameters that have no meaning."""
-        n = self.n_bootstrap
-        if not isinstance(n, int | np.integer) or n < 0 or n == 1:
-            raise DataError(f"n_bootstrap={n!r}: expected 0, or a number of replicates from 2")
-        if not 0 < self.level < 1:
-            raise DataError(f"level={self.level!r}: expected a number between 0 and 1")
+        parameters.check_replicates(self.n_bootstrap)
+        parameters.check_level(self.level)
+        parameters.check_switch("unknown", self.unknown)
         if not isinstance(self.n_landmarks, int | np.integer) or self.n_landmarks < 1:
             raise DataError(f"n_landmarks={self.n_landmarks!r}: expected a number from 1")
         check_estimator(self.classifier, ("predict_proba",))
