@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from sklearn.utils.validation import check_is_fitted
 
 import scaleshift
 from scaleshift.blocks import blas, passes
@@ -16,6 +15,7 @@ from scaleshift.blocks.block import Rows
 from scaleshift.errors import DataError
 from scaleshift.quantify.alignment import Aligned, KnownClasses, align, known_classes, unknown_weights
 from scaleshift.quantify.features import ExplicitEmbedding
+from scaleshift.quantify.learned import check_fitted
 from scaleshift.quantify.result import described
 
 DRAWN = 2_000  # cells of a sample
@@ -112,7 +112,7 @@ def diagnose(model: Any, X: Any, sample: Any = None) -> xr.Dataset:
     >>> found.verdict.item(), found.moved.values[0, 0].item()
     ('batch shift', 'column 1')
     """
-    check_is_fitted(model, "source_")
+    check_fitted(model, "diagnose")
     if not isinstance(model.embedding_, ExplicitEmbedding) or hasattr(model.embedding_, "log_posterior"):
         raise DataError(
             "diagnose needs a kernel with feature vectors, which the exact kernel and classifiers do not "

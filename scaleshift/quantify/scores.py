@@ -74,7 +74,10 @@ def class_scores(model: Any) -> ClassScores:
     if hasattr(embedding, "log_posterior"):
         return ClassifierScores(embedding)
     weights = np.zeros((embedding.width, len(present)))
-    weights[:, present] = embedding.products(model.source_.means[present], np.eye(embedding.width))
+    for first in range(0, embedding.width, TILE_ROWS):
+        unit = np.eye(min(TILE_ROWS, embedding.width - first), embedding.width, first)
+        products = embedding.products(model.source_.means[present], unit)
+        weights[first : first + len(unit), present] = products
     return KernelScores(embedding, weights, np.where(present, np.diag(model.gram_), 1.0), sharpness(model))
 
 
