@@ -56,7 +56,7 @@ def real(folder: Path, data: str, ungated: bool) -> Iterator[Problem]:
     if not ungated:
         known = {name: np.array([label is not None for label in of.y]) for name, of in study.items()}
         study = {name: Sample(of.x[known[name]], of.y[known[name]]) for name, of in study.items()}
-    for (source,) in sources(data, study, 1):
+    for (source,) in sources(data, study, "1"):
         targets = {name: of for name, of in study.items() if name != source}
         labels = sorted({label for label in study[source].y if label is not None})
         truths = {name: {label: np.mean(of.y == label) for label in labels} for name, of in targets.items()}

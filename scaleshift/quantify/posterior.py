@@ -28,14 +28,18 @@ def posterior(model: Any, X: Any, proportion: xr.Dataset | None = None, sample: 
         names.append(unknown_name(model.labels_))
     parameters = {"scores": scores, "prior": prior, "unknown_density": unknown_density}
     found = passes.map_rows(posterior_rows, rows, len(names), **parameters)
+    return by_cell(found, names)
+
+
+def by_cell(found: Any, names: list[Any]) -> xr.DataArray:
+    """Posteriors as they are handed out: (cell, label), described."""
     attributes = {
         "long_name": "posterior",
         "units": "1",
         "description": "probability that the cell belongs to the class, under its sample's proportions",
     }
     label = np.array(names) if len({type(name) for name in names}) == 1 else np.array(names, dtype=object)
-    coords = {"label": label}
-    return xr.DataArray(found, coords, ("cell", "label"), name="posterior", attrs=attributes)
+    return xr.DataArray(found, {"label": label}, ("cell", "label"), name="posterior", attrs=attributes)
 
 
 def posterior_rows(
@@ -56,18 +60,23 @@ def _prior(
 
     Of the unknown population nothing is known but its share: the same density, (n_samples,), everywhere.
     """
+    found, share = of_samples(result, samples, model.labels_)
+    if not model.soft or scores.typical is None:
+        return share, None
+    prior = np.column_stack([share, np.nan_to_num(found["unknown"].values)])
+    return prior, UNKNOWN_DENSITY * usual_density(share, scores.typical)
+
+
+def of_samples(result: xr.Dataset, samples: np.ndarray, labels: np.ndarray) -> tuple[xr.Dataset, np.ndarray]:
+    """What was predicted for some samples, and their proportions, (n_samples, n_labels)."""
     missing = [str(name) for name in samples if name not in result.indexes["sample"]]
     if missing:
         raise DataError(
             f"the proportions lack the sample(s) {', '.join(missing[:8])}: pass what predict gave for X, or "
             "proportion=None, which predicts first"
         )
-    lacking = [str(name) for name in model.labels_ if name not in result.indexes["label"]]
+    lacking = [str(name) for name in labels if name not in result.indexes["label"]]
     if lacking:
         raise DataError(f"the proportions lack the label(s) {', '.join(lacking)}: they are of another model")
     found = result.sel(sample=samples)
-    share = np.maximum(np.nan_to_num(found["proportion"].sel(label=model.labels_).values), 0)
-    if not model.soft or scores.typical is None:
-        return share, None
-    prior = np.column_stack([share, np.nan_to_num(found["unknown"].values)])
-    return prior, UNKNOWN_DENSITY * usual_density(share, scores.typical)
+    return found, np.maximum(np.nan_to_num(found["proportion"].sel(label=labels).values), 0)

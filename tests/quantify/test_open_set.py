@@ -334,3 +334,63 @@ def test_it_is_explained(fitted):
     rows = da.from_array(X, chunks=(1_000, 3))
     assert len(ss.explain(model(), rows, Y).passes) == 3
     assert len(ss.explain(fitted, da.from_array(T, chunks=(500, 3))).passes) == 3
+
+
+# Posteriors --------------------------------------------------------------------------------------------
+
+
+def test_posteriors_tell_classes_and_unknown_cells_apart():
+    problem = make(0, "far", 0.3)
+    model = ss.OpenSetQuantifier(n_bootstrap=0, random_state=0).fit(problem.x, problem.y)
+    result = model.predict(problem.target)
+    lazy = model.posterior(da.from_array(problem.target, chunks=(3_000, -1)), result)
+    assert isinstance(lazy.data, da.Array)
+    found = lazy.values
+    np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-12)
+    assert lazy["label"].values.tolist() == [0, 1, 2, 3, 4, "unknown"]
+    n = round(len(found) * (1 - problem.unknown))
+    assert (found[n:, -1] > 0.9).mean() > 0.99  # the far cells come last
+    assert (found[:n, -1] < 0.5).mean() > 0.9
+    np.testing.assert_allclose(found.mean(axis=0)[:5], result["proportion"].values[0], atol=0.02)
+    whole = model.posterior(problem.target).values
+    np.testing.assert_allclose(found, whole, atol=1e-9)
+
+
+def test_posteriors_of_ungated_cells_count_as_unknown():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(m, 1, (1_000, 2)) for m in (-4, 4, 12)])
+    y = np.repeat(np.array(["a", "b", None], dtype=object), 1_000)
+    model = ss.OpenSetQuantifier(n_bootstrap=0, random_state=0).fit(x, y)
+    target = np.concatenate([rng.normal(m, 1, (n, 2)) for m, n in ((-4, 300), (4, 500), (12, 200))])
+    found = model.posterior(target)
+    assert found["label"].values.tolist() == ["a", "b", "unknown"]
+    assert found.values.argmax(axis=1).tolist() == [0] * 300 + [1] * 500 + [2] * 200
+
+
+def test_posteriors_follow_the_proportions_of_each_sample():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(4_000, 1)), np.repeat(["a", "b"], 2_000)
+    x[:2_000] -= 1
+    x[2_000:] += 1
+    model = ss.OpenSetQuantifier(n_bootstrap=0, unknown=False, random_state=0).fit(x, y)
+    sample = np.repeat(["few", "many"], [4_000, 4_000])
+    of = np.concatenate([np.repeat([-1, 1], [3_600, 400]), np.repeat([-1, 1], [400, 3_600])])
+    target = of[:, None] + rng.normal(size=(8_000, 1))
+    result = model.predict(target, sample)
+    found = model.posterior(target, result, sample)
+    means = [found[:4_000].mean("cell")[:2], found[4_000:].mean("cell")[:2]]
+    np.testing.assert_allclose(means, result["proportion"], atol=0.04)
+    assert means[0][0] > 0.8 > 0.2 > means[1][0]
+
+
+def test_unknown_cells_do_not_pass_for_a_batch_shift():
+    """A third of the cells, given to one of two classes, would move its median and with it all cells."""
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(m, 1, (500, 2)) for m in (-3, 3)])
+    model = ss.OpenSetQuantifier(n_bootstrap=0, random_state=0).fit(x, np.repeat(["a", "b"], 500))
+    target = np.concatenate([rng.normal(m, 1, (300, 2)) for m in (-3, 3, 12)])
+    found = model.predict(target)
+    np.testing.assert_allclose(found["proportion"].values[0], [1 / 3, 1 / 3], atol=0.03)
+    moved = model.predict(target[:600] + 1.5)  # this is one
+    np.testing.assert_allclose(moved["proportion"].values[0], [0.5, 0.5], atol=0.03)
+    assert moved["unknown"].item() < 0.05

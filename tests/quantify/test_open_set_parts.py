@@ -3,6 +3,7 @@
 import dask.array as da
 import numpy as np
 import pytest
+from sklearn.neighbors import KNeighborsClassifier
 from three_classes import draw
 
 from scaleshift.blocks import passes
@@ -12,6 +13,7 @@ from scaleshift.quantify.open_set import estimators
 from scaleshift.quantify.open_set.alignment import class_shifts, recentring
 from scaleshift.quantify.open_set.estimators import Seen, rates
 from scaleshift.quantify.open_set.landmarks import Landmarks, spread
+from scaleshift.quantify.open_set.passing import learn_source
 from scaleshift.quantify.open_set.profile import Profile, quantile
 from scaleshift.quantify.open_set.strata import allocation, strata
 from scaleshift.quantify.prototypes import learn_prototypes
@@ -231,3 +233,29 @@ def test_strata_can_be_made_of_a_block():
     drawn = passes.sample(rows, np.array([3, 4]), by=_parity)
     np.testing.assert_array_equal(drawn["code"], [0, 0, 0, 1, 1, 1, 1])
     np.testing.assert_array_equal(drawn["x"][:, 0] % 2, drawn["code"])
+
+
+# What is learned ---------------------------------------------------------------------------------------
+
+
+def test_the_classifiers_answer_together_as_their_mean():
+    x, y = draw(3_000, [1 / 3] * 3, seed=0)
+    learned, _ = learn_source(as_rows(x, y), "auto", None, 16, seed=0)
+    z = learned.scorer.standardised(draw(500, [1 / 3] * 3, seed=1)[0])
+    assert len(learned.scorer.models) == 5
+    assert len(learned.scorer.together) == 1
+    mean = np.mean([model.log_posterior(z) for model in learned.scorer.models], axis=0)
+    expected = mean - mean.max(axis=1, keepdims=True)
+    found = learned.scorer.logits(z)
+    likely = expected > -100
+    np.testing.assert_allclose(
+        (found - found.max(axis=1, keepdims=True))[likely], expected[likely], atol=1e-7
+    )
+
+
+def test_no_row_is_judged_by_what_has_learned_it():
+    """A classifier that remembers its rows predicts them all: held out it errs."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(400, 2)), rng.choice(["a", "b"], 400)
+    _, scored = learn_source(as_rows(x, y), "auto", KNeighborsClassifier(1), 16, seed=0)
+    assert 0.4 < np.mean(scored.predicted == scored.code) < 0.6

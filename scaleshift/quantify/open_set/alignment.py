@@ -44,13 +44,23 @@ class Aligner:
     def __call__(self, drawn: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """What to take from every cell, and what more from those predicted to be of each class."""
         z = self.scorer.standardised(drawn["x"])
-        centre = np.zeros(z.shape[1])
+        centre, seen = np.zeros(z.shape[1]), self._seen(z)
         if self.recentre and len(z):
-            centre = recentring(z, self.scorer.logits(z).argmax(axis=1), self.profile)
-            z = z - centre
-        predicted = self.scorer.logits(z).argmax(axis=1)
-        novelty = self.scorer.landmarks.novelty(z)
-        return {"centre": centre, "shift": class_shifts(z, predicted, novelty, self.profile)}
+            centre = recentring(z, seen[0], self.profile)
+            centred = self._seen(z - centre)
+            if self._strange(*centred) <= self._strange(*seen):
+                z, seen = z - centre, centred
+            else:  # the medians moved by cells of no known class, and the cells with them
+                centre = np.zeros_like(centre)
+        return {"centre": centre, "shift": class_shifts(z, *seen, self.profile)}
+
+    def _seen(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Predicted class and novelty of each cell."""
+        return self.scorer.logits(z).argmax(axis=1), self.scorer.landmarks.novelty(z)
+
+    def _strange(self, predicted: np.ndarray, novelty: np.ndarray) -> float:
+        """Share of the cells that are unlike every class."""
+        return float(np.mean(novelty > self.profile.thresholds[predicted]))
 
 
 def recentring(z: np.ndarray, predicted: np.ndarray, profile: Profile) -> np.ndarray:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scaleshift.blocks import noise
+from scaleshift.blocks import noise, statistics
 from scaleshift.blocks.block import Block
 from scaleshift.blocks.folds import Folds
 from scaleshift.blocks.statistics import Layout
@@ -16,6 +16,7 @@ from scaleshift.quantify.open_set.profile import Profile
 from scaleshift.quantify.open_set.scoring import Scorer
 from scaleshift.quantify.open_set.strata import Strata
 from scaleshift.quantify.prototypes import Prototypes
+from scaleshift.quantify.source import MAX_BYTES, StateSizeError
 
 STREAM = "source"
 
@@ -91,6 +92,8 @@ def sample_counts(
 ) -> dict[str, np.ndarray]:
     """Kernel: cells by (sample, fold, predicted class) and by prototype, all and those not flagged."""
     sample, n = block.columns["sample"], len(keys)
+    n_classes, n_kinds = scorer.n_classes, len(prototypes)
+    _check_size(n, sample_layout(n_classes, n_kinds, n_folds, len(foreign)))
     fold = np.zeros(len(sample), np.int64) if folds is None else folds(block.start, keys[sample])
     used = np.flatnonzero(block.valid)
     own, group = sample[used], sample[used].astype(np.int64) * n_folds + fold[used]
@@ -102,7 +105,6 @@ def sample_counts(
     before, after = flagged(
         z, predicted, scorer.landmarks.novelty(z), alignments.shift[keys], own, scorer.landmarks, profile
     )
-    n_classes, n_kinds = scorer.n_classes, len(prototypes)
     by_class, by_kind = group * n_classes + predicted, group * n_kinds + kind
     counted = {
         "predicted": _counted(by_class, n, (n_folds, n_classes)),
@@ -121,6 +123,16 @@ def sample_counts(
         "n_invalid": np.bincount(sample[~block.valid], minlength=n),
         "n_foreign": np.column_stack([np.zeros((n, 0)), *n_foreign]),
     }
+
+
+def _check_size(n: int, layout: Layout) -> None:
+    """Refuse a state that no worker should hold."""
+    n_bytes = 8 * n * statistics.size(layout)
+    if n_bytes > MAX_BYTES:
+        raise StateSizeError(
+            f"{n} samples in one block make a state of {n_bytes / 2**30:.1f} GB in every task: take fewer "
+            "samples at a time, or fit with n_bootstrap=0, which makes no folds"
+        )
 
 
 def _counted(place: np.ndarray, n: int, shape: tuple[int, ...]) -> np.ndarray:

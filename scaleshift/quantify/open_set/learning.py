@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from scaleshift.blocks import blas
 from scaleshift.errors import DataError
-from scaleshift.quantify.classifier.models import fitted
+from scaleshift.quantify.classifier.logistic import (
+    Logistic,
+    default_classifier,
+    mean_logistic,
+    of_pipeline,
+)
+from scaleshift.quantify.classifier.models import Model, fitted
 from scaleshift.quantify.open_set.landmarks import Landmarks, spread
 from scaleshift.quantify.open_set.profile import Profile, profile
 from scaleshift.quantify.open_set.scoring import Scorer
@@ -17,6 +25,7 @@ from scaleshift.quantify.open_set.strata import Strata, allocation
 from scaleshift.quantify.prototypes import Prototypes, learn_prototypes
 
 MAX_TRAINING = 20_000  # rows that the classifiers learn from
+SMOOTH = 1_000  # rows at which C = 1
 MAX_OF_CLASS = 2_000  # posteriors that the prototypes are learned from
 
 
@@ -88,7 +97,7 @@ def learn(
     landmarks = Landmarks(
         z[chosen], spreads[code[chosen]], part[chosen], drawn["row"][chosen], strata.by_sample
     )
-    scorer = Scorer(location, scale, models, log_prior, landmarks)
+    scorer = Scorer(location, scale, models, _together(models), log_prior, landmarks)
     logits = scorer.logits_held_out(z, part)
     predicted, posterior = logits.argmax(axis=1), scorer.posteriors(logits, part)
     novelty = landmarks.held_out(z, part, drawn["row"])
@@ -107,9 +116,30 @@ def _cross_fitted(
     models, shares = [], []
     for number in range(strata.n_parts):
         rows = training & (part != number)
-        models.append(fitted(classifier, z[rows], code[rows]))
+        models.append(_fitted(classifier, z[rows], code[rows]))
         shares.append(np.bincount(code[rows], minlength=strata.n_classes) / max(rows.sum(), 1))
     return tuple(models), np.log(np.maximum(shares, 1e-12))
+
+
+def _fitted(classifier: Any, z: np.ndarray, code: np.ndarray) -> Model:
+    """The default one is as smooth as one of 1 000 rows with C = 1, but does not depend on which 1 000.
+
+    Surer classifiers extrapolate wildly where a batch has moved.
+    """
+    if classifier is not None or code.min() == code.max():
+        return fitted(classifier, z, code)
+    pipeline = default_classifier(z.shape[1])
+    pipeline.set_params(logisticregression__C=min(1.0, SMOOTH / len(z)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # nothing that a user could mend
+        return of_pipeline(pipeline.fit(z, code))
+
+
+def _together(models: tuple[Model, ...]) -> tuple[Model, ...]:
+    """One model for the mean of all, where they are logistic ones of the same classes."""
+    logistic = [model for model in models if isinstance(model, Logistic)]
+    same = all(np.array_equal(model.classes, models[0].classes) for model in models)
+    return (mean_logistic(logistic),) if same and len(logistic) == len(models) else models
 
 
 def first_of(code: np.ndarray, n: int, key: np.ndarray) -> np.ndarray:

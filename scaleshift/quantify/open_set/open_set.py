@@ -19,11 +19,10 @@ from scaleshift.quantify import parameters, remarks, result
 from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.classifier.models import check_estimator
 from scaleshift.quantify.flags import flag
-from scaleshift.quantify.open_set import diagnostics, passing
-from scaleshift.quantify.open_set.answers import Answerer, Counts
+from scaleshift.quantify.open_set import attributes, diagnostics, passing
+from scaleshift.quantify.open_set.answers import Answerer
 from scaleshift.quantify.open_set.estimators import NAMES
-from scaleshift.quantify.open_set.learning import Learned
-from scaleshift.quantify.open_set.selection import Selection, select
+from scaleshift.quantify.open_set.selection import select
 from scaleshift.quantify.source import N_FOLDS
 from scaleshift.quantify.targets import foreign_codes
 
@@ -52,7 +51,7 @@ class OpenSetQuantifier(BaseEstimator):
         if there are 50 of them in the labelled samples; None takes none. Their share is part of "unknown".
     classifier : None or scikit-learn style classifier
         With `predict_proba`; a clone of it is fitted for each part of the source, on standardised markers.
-        None: logistic regression on the markers and their products.
+        None: logistic regression on the markers and their products, C = 1 for 1 000 rows and less for more.
     n_landmarks : int, default 128
     n_bootstrap : int, default 200
         Replicates behind the intervals. 0: no folds and no intervals.
@@ -99,9 +98,9 @@ class OpenSetQuantifier(BaseEstimator):
     label and sample columns before.
 
     The folds of classifiers are the labelled samples where there are two or more, and 10 cells of every class
-    without each; else five random parts. Intervals are estimate -+ t sd over random halves of 40 folds of the
-    rows; they know nothing of batch shift. The upper end of "unknown" reaches by `gate_` further where fewer
-    cells than that are unlike every class.
+    without each; else five random parts. Classifiers learn from 20 000 rows at most. Intervals are estimate
+    -+ t sd over random halves of 40 folds of the rows; they know nothing of batch shift. The upper end of
+    "unknown" reaches by `gate_` further where fewer cells than that are unlike every class.
 
     Examples
     --------
@@ -176,8 +175,8 @@ class OpenSetQuantifier(BaseEstimator):
             "n_features_in_": rows.n_markers,
             "n_invalid_": int(n_invalid.sum()),
             "source_samples_": rows.categories("sample")[learned.strata.part_of >= 0].tolist(),
-            **_classes(rows.categories("label"), learned, counts),
-            **_selected(selection),
+            **attributes.classes(rows.categories("label"), learned, counts),
+            **attributes.selected(selection),
         }
         for name, value in found.items():  # all at once: a fit that fails leaves an earlier one as it was
             setattr(self, name, value)
@@ -209,14 +208,59 @@ class OpenSetQuantifier(BaseEstimator):
         """
         check_is_fitted(self, "learned_")
         self._check()  # set_params may have been called since the fit
-        rows = as_rows(X, None, sample, invalid=self.invalid)
-        rows = rows.matched(self.markers_, self.n_features_in_, self.treatment_)
+        rows = self._rows(X, sample)
         foreign = foreign_codes(rows, self.source_labels_)
         answers = passing.answer_samples(rows, self.learned_, self._answerer(), foreign, self.seed_)
         known = self._dataset(rows.categories("sample"), answers)
         if foreign.size:
             known = result.with_foreign(known, rows.categories("label")[foreign], answers["n_foreign"])
         return result.described(known, X)
+
+    def posterior(self, X: Any, proportion: xr.Dataset | None = None, sample: Any = None) -> xr.DataArray:
+        """Probability of each class for every cell, under the proportions of the cell's own sample. Lazy.
+
+        Parameters
+        ----------
+        X : array-like, shape (m, n_markers), or a cells dataset
+        proportion : xarray.Dataset, optional
+            What `predict` gave for X; None predicts first.
+        sample : array-like, shape (m,), optional
+            As in `predict`.
+
+        Returns
+        -------
+        xarray.DataArray
+            Dimensions (cell, label), backed by Dask in the row chunks of X; a row adds up to one. The last
+            label are the unknown cells. NaN for rows that are not finite with ``invalid="drop"``.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+        DataError
+            If `proportion` lacks a sample of X, or a label.
+
+        Notes
+        -----
+        p(i | x) is proportional to a_i p_i(x) / b_i, p_i what the classifiers say and b_i the class's share
+        of what they learned from. A cell that is flagged as unlike every class is unknown with the odds that
+        such cells have against flagged ones of the classes. One pass finds the samples' shifts at once.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> X = np.concatenate([rng.normal(-3, 1, (500, 2)), rng.normal(3, 1, (500, 2))])
+        >>> model = OpenSetQuantifier(random_state=0).fit(X, np.repeat(["a", "b"], 500))
+        >>> target = np.concatenate([X[400:600], rng.normal(12, 1, (100, 2))])
+        >>> model.posterior(target)[[1, 150, 250]].values.round().tolist()
+        [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+        """
+        from scaleshift.quantify.open_set.posterior import posterior
+
+        if proportion is None:
+            proportion = self.predict(X, sample)
+        check_is_fitted(self, "learned_")
+        return posterior(self, self._rows(X, sample), proportion)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as a Zarr store, without the cells; `scaleshift.load` reads it.
@@ -243,6 +287,11 @@ class OpenSetQuantifier(BaseEstimator):
             return planning.plan_predict(self, rows.matched(self.markers_, self.n_features_in_))
         self._check()
         return planning.plan_fit(self, rows)
+
+    def _rows(self, X: Any, sample: Any) -> Rows:
+        """The rows of targets, markers as the source has them."""
+        rows = as_rows(X, None, sample, invalid=self.invalid)
+        return rows.matched(self.markers_, self.n_features_in_, self.treatment_)
 
     def _check(self) -> None:
         """Refuse parameters that have no meaning."""
@@ -329,27 +378,3 @@ class OpenSetQuantifier(BaseEstimator):
             "resampled": "cells" if self.n_bootstrap and len(self.counts_.predicted) > 1 else "none",
             "source_samples": json.dumps(self.source_samples_),
         }
-
-
-def _classes(labels: np.ndarray, learned: Learned, counts: Counts) -> dict[str, Any]:
-    """Labels of the result, and their cells."""
-    strata, by_class = learned.strata, counts.predicted.sum(axis=(0, 2)).astype(np.int64)
-    class_of = strata.class_of[:-1]
-    by_label = np.where(class_of >= 0, by_class[class_of], 0)
-    known = (class_of < 0) | (class_of != strata.unknown)
-    if not by_label[known].any():
-        raise DataError("no labelled row of the source is finite")
-    return {
-        "source_labels_": labels,
-        "labels_": labels[known],
-        "class_counts_": by_label[known],
-        "n_unknown_": int(by_class[strata.unknown]) if strata.unknown >= 0 else 0,
-    }
-
-
-def _selected(selection: Selection) -> dict[str, Any]:
-    return {
-        "estimator_": NAMES[selection.estimator],
-        "gate_": selection.gate,
-        "leave_one_out_": dict(zip(NAMES.values(), selection.errors.T.tolist(), strict=True)),
-    }

@@ -64,21 +64,26 @@ def answer_samples(
     """
     n_folds = len(answerer.counts.predicted)
     folds = divide(rows, "sample", n_folds, seed, "target")
-    drawing = aligning(learned, folds.n_rows)
-    found = passes.sample(
-        rows.only("sample"), RESERVOIR, by="sample", seed=seed, stream="reservoir", finish=drawing
-    )
+    alignments = align_samples(rows, learned, folds.n_rows, seed)
     n_samples = len(folds.n_rows)
-    placed = {name: np.zeros((n_samples, *shape)) for name, shape in drawing.layout.items()}
-    for name, values in placed.items():
-        values[found["key"]] = found[name]
-    alignments = Alignments(**placed)
     read, layout, finish, parameters = answering(rows, learned, answerer, foreign, alignments, folds)
     answers = passes.total(sample_counts, read, layout, keyed="sample", finish=finish, **parameters)
     n_foreign = np.zeros((n_samples, len(foreign)))
     n_foreign[answers["key"]] = answers["n_foreign"]
     in_spread = alignments.shift / learned.profile.spread
     return {**answers, "n_foreign": n_foreign, "shift": in_spread[answers["key"]]}
+
+
+def align_samples(rows: Rows, learned: Learned, n_rows: np.ndarray, seed: int) -> Alignments:
+    """Shifts of every sample, of `n_rows` cells each, from draws of their cells: one pass."""
+    drawing = aligning(learned, n_rows)
+    found = passes.sample(
+        rows.only("sample"), RESERVOIR, by="sample", seed=seed, stream="reservoir", finish=drawing
+    )
+    placed = {name: np.zeros((len(n_rows), *shape)) for name, shape in drawing.layout.items()}
+    for name, values in placed.items():
+        values[found["key"]] = found[name]
+    return Alignments(**placed)
 
 
 def aligning(learned: Learned, n_rows: np.ndarray) -> Finish:

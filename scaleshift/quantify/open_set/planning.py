@@ -23,7 +23,7 @@ from scaleshift.quantify.open_set.counts import Alignments, sample_counts, sourc
 from scaleshift.quantify.open_set.learning import learn
 from scaleshift.quantify.open_set.selection import select
 from scaleshift.quantify.open_set.strata import allocation, strata
-from scaleshift.quantify.source import N_FOLDS
+from scaleshift.quantify.source import N_FOLDS, StateSizeError
 from scaleshift.quantify.targets import foreign_codes
 
 if TYPE_CHECKING:
@@ -63,7 +63,12 @@ def plan_predict(model: OpenSetQuantifier, rows: Rows) -> Plan:
     read, layout, finish, parameters = passing.answering(
         rows, learned, answerer, foreign, Alignments(**nothing), folds
     )
-    planner.total("cells counted", read, sample_counts, layout, keyed="sample", finish=finish, **parameters)
+    try:
+        planner.total(
+            "cells counted", read, sample_counts, layout, keyed="sample", finish=finish, **parameters
+        )
+    except StateSizeError as error:
+        planner.problems.append(str(error))
     return planner.plan()
 
 

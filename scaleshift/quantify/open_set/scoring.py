@@ -18,6 +18,7 @@ class Scorer:
     location: np.ndarray  # (n_markers,)
     scale: np.ndarray  # (n_markers,)
     models: tuple[Model, ...]  # by part: fitted without it
+    together: tuple[Model, ...]  # those whose mean is that of all: one, where it can be one
     log_prior: np.ndarray  # (n_parts, n_classes) of the classes in what each has learned from
     landmarks: Landmarks
 
@@ -36,11 +37,14 @@ class Scorer:
         return (x - self.location) / self.scale
 
     def logits(self, z: np.ndarray) -> np.ndarray:
-        """Of cells that were not learned from, the mean over the classifiers: -> (n, n_classes)."""
+        """Of cells that were not learned from, the mean over the classifiers: -> (n, n_classes).
+
+        Up to a number that is the same for all classes of a cell.
+        """
         total = np.zeros((len(z), self.n_classes))
-        for model in self.models:
+        for model in self.together:
             total += _log_posterior(model, z, self.n_classes)
-        return total / len(self.models)
+        return total / len(self.together)
 
     def logits_held_out(self, z: np.ndarray, part: np.ndarray) -> np.ndarray:
         """Of cells of the source, each by the classifier that has not seen its part."""

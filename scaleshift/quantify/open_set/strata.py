@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.blocks import passes
+from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.errors import DataError
 from scaleshift.quantify.classifier.parts import Parts, divided
@@ -139,8 +139,6 @@ def _classes(labels: np.ndarray, counts: np.ndarray, unknown_class: Any) -> tupl
 
 def _part_of(n_samples: int, seed: int) -> np.ndarray:
     """Part of each labelled sample: its own, up to ten."""
-    from scaleshift.blocks import noise
-
     if n_samples <= MAX_PARTS:
         return np.arange(n_samples)
     return noise.generator(seed, "parts").permutation(np.arange(n_samples) % MAX_PARTS)
