@@ -90,6 +90,20 @@ def test_a_class_without_finite_rows_is_told_to_be_none(name):
     assert "not in the source" in result["flag"].item()
 
 
+OF_CLASSIFIERS = ["open-set", "cc", "pcc", "acc", "pacc", "bbse", "rlls", "mlls", "dys"]
+
+
+@pytest.mark.parametrize("name", OF_CLASSIFIERS)
+def test_no_distance_is_too_far_for_a_classifier(name):
+    assert holds(make(name).fit(X, Y).predict(T.astype("f8") * 1e300))
+
+
+@pytest.mark.parametrize("name", OF_CLASSIFIERS)
+def test_a_source_whose_squares_overflow_is_refused(name):
+    with pytest.raises(DataError, match="squares overflow: bring the markers to a scale near 1"):
+        make(name).fit(X.astype("f8") * 1e200, Y)
+
+
 class Nothing:
     """A map that sees nothing in a row."""
 

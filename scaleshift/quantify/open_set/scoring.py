@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
+from scaleshift.quantify.classifier.logistic import standardised
 from scaleshift.quantify.classifier.models import LOG_TINY, Model
 from scaleshift.quantify.open_set.landmarks import Landmarks
 
@@ -34,7 +35,7 @@ class Scorer:
 
     def standardised(self, x: np.ndarray) -> np.ndarray:
         """Markers in units of the source's standard deviation, float64."""
-        return (x - self.location) / self.scale
+        return standardised(x, self.location, self.scale)
 
     def logits(self, z: np.ndarray) -> np.ndarray:
         """Of cells that were not learned from, the mean over the classifiers: -> (n, n_classes).
