@@ -12,6 +12,7 @@ Source: Dussap, Blanchard and Cherief-Abdellatif (2023).
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from scaleshift.errors import DataError
@@ -53,6 +54,8 @@ def error_bound(
         factor = 2 * (2 + np.sqrt(2 * np.log(2 * len(counts) / delta))) / np.sqrt(worth)
     if answer is None:
         return float(factor / np.sqrt(counts.min()))
-    norm = np.sqrt((answer["weight"].sel(label=labels) ** 2).sum("label", skipna=False) / counts.sum())
+    here = answer.indexes["label"].get_indexer(pd.Index(labels))  # a list of bools would be a mask
+    weight = answer["weight"].isel(label=here)
+    norm = np.sqrt((weight**2).sum("label", skipna=False) / counts.sum())
     bound = factor * (norm + answer["n_cells"].where(answer["n_cells"] > 0) ** -0.5)
     return bound.rename("error_bound").assign_attrs(long_name="bound of the L2 error", units="1")

@@ -138,8 +138,8 @@ def _draws(rows: Rows, seed: int) -> Iterator[tuple[int, np.ndarray]]:
         wanted[first : first + SAMPLES_AT_A_TIME] = DRAWN
         drawn = passes.sample(rows.only("sample"), wanted, by="sample", seed=seed, stream="diagnose")
         codes, starts = np.unique(drawn["code"], return_index=True)
-        for code, x in zip(codes, np.split(drawn["x"], starts[1:]), strict=True):
-            yield int(code), x.astype(np.float64)
+        for code, start, stop in zip(codes, starts, [*starts[1:], len(drawn["x"])], strict=False):
+            yield int(code), drawn["x"][start:stop].astype(np.float64)
 
 
 def _numbers(known: KnownClasses, found: Aligned, x: np.ndarray, model: Any) -> dict[str, Any]:

@@ -290,6 +290,26 @@ def test_a_model_without_embeddings_is_not_called_unfitted():
             ask(model, T)
 
 
+@pytest.mark.parametrize("name", ["open-set", "soft-landmarks", "bbse"])
+def test_posteriors_know_bools_from_masks(name):
+    numbers = make(name).fit(X, (Y == "a").astype(int)).posterior(T)
+    model = make(name).fit(X, Y == "a")
+    answer = model.predict(T)
+    found = model.posterior(T, answer)
+    np.testing.assert_allclose(found, numbers, atol=1e-6)
+    assert found["label"].values.tolist()[:2] == [False, True]
+    if name == "soft-landmarks":
+        assert np.isfinite(model.error_bound(answer=answer)).all()
+    with pytest.raises(DataError, match="proportion is of type int, without proportions"):
+        model.posterior(T, 3)
+
+
+@pytest.mark.parametrize("x", [T[:0], np.full_like(T, np.nan)], ids=["no rows", "no finite ones"])
+def test_a_sample_without_cells_is_diagnosed_as_too_few(x):
+    found = ss.quantify.diagnose(make("soft-landmarks", invalid="drop").fit(X, Y), x)
+    assert found["verdict"].values.tolist() == ["too few cells"]
+
+
 def test_densities_by_many_features_need_no_square_of_them():
     """256 directions of 67 nodes: a matrix of all pairs would have 2.4 GB."""
     model = ss.DFM("sliced-energy", n_bootstrap=0, random_state=0).fit(X, Y)
