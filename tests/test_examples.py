@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anndata
 import numpy as np
+import pandas as pd
 import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -60,3 +61,29 @@ def test_the_scanpy_example_runs_as_a_script(tmp_path):
     assert "beside the gates: proportions differ" in done.stdout
     assert ("neighbours of the same label" in done.stdout) == (importlib.util.find_spec("scanpy") is not None)
     assert np.isfinite(float(re.search(r"by ([0-9.]+) at most", done.stdout)[1]))
+
+
+def test_the_example_of_contamination_runs_and_draws(tmp_path, monkeypatch, capsys):
+    arguments = ["--repetitions", "1", "--markers", "3", "--unknown", "0", "0.3", "--cells", "600"]
+    monkeypatch.setattr(sys, "argv", ["contamination.py", *arguments, "--output", str(tmp_path)])
+    example("contamination").main()
+    printed = capsys.readouterr().out
+    assert "unknown cells: a far Gaussian" in printed
+    results = pd.read_csv(tmp_path / "contamination.csv")
+    assert len(results) == 3 * 2 * 6
+    error = results[(results["noise"] == "far") & (results["unknown"] == 0.3)].set_index("method")["error"]
+    assert error["soft landmarks"] < 0.05 < 0.1 < error["RFFM"]
+    assert (tmp_path / "contamination.png").stat().st_size > 10_000
+
+
+def test_the_example_of_a_class_left_out_runs_on_the_demo(tmp_path, monkeypatch, capsys):
+    module = example("left_out_class")
+    x, y, sample = module.load(None)
+    kept = np.isin(sample, ["S01", "S02"])
+    monkeypatch.setattr(module, "load", lambda path: (x[kept], y[kept], sample[kept]))
+    monkeypatch.setattr(sys, "argv", ["left_out_class.py", "--cells", "600", "--output", str(tmp_path)])
+    module.main()
+    assert "none: all classes known" in capsys.readouterr().out
+    means = module.table(pd.read_csv(tmp_path / "left_out_class.csv"))
+    assert means.loc["Monocytes", "RFFM"] > 0.3 > means.loc["Monocytes", "soft landmarks"]
+    assert (tmp_path / "left_out_class.png").stat().st_size > 10_000

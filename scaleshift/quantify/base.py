@@ -206,7 +206,8 @@ class Quantifier(BaseEstimator, ABC):
         ------
         sklearn.exceptions.NotFittedError
         DataError
-            If `proportion` lacks a sample of X, or a label.
+            If `proportion` lacks a sample of X, or a label; for the energy kernel, HDx and transformers,
+            which give no densities.
 
         Notes
         -----
@@ -214,7 +215,8 @@ class Quantifier(BaseEstimator, ABC):
         classifier. The power g = 1 + (bandwidth / within-class sd)^2 makes densities as sharp as the classes:
         the kernel makes a Gaussian class of variance v one of v + bandwidth^2. Classes of very different
         widths get the same g, and posteriors between them are rough. The error of Fourier features shows in
-        cells far from every class where the bandwidth is narrow: prefer landmarks for posteriors.
+        cells far from every class where the bandwidth is narrow: prefer landmarks for posteriors. The power
+        is that of the Gaussian kernel; with others, most of all Laplace and Cauchy, posteriors are rough.
 
         Unknown cells have a flat density, .4 of what classes have at their own cells: where they overlap with
         a class, few are told from it. A cell where no class has any density is unknown, or gets the

@@ -21,7 +21,7 @@ ROUNDING = 1e-12  # of an eigenvalue, where squared norms are 1 at most
 
 
 def error_bound(
-    worth: float, labels: np.ndarray, counts: np.ndarray, delta: float, answer: xr.Dataset | None = None
+    worth: float, labels: np.ndarray, counts: np.ndarray, delta: float, result: xr.Dataset | None = None
 ) -> float | xr.DataArray:
     """The bound of each sample of a result, or without one for a target without end.
 
@@ -34,7 +34,7 @@ def error_bound(
         Source rows of each class.
     delta : float
         Probability that the bound fails.
-    answer : xarray.Dataset, optional
+    result : xarray.Dataset, optional
         With the variables weight (sample, label) and n_cells (sample).
 
     Returns
@@ -52,10 +52,10 @@ def error_bound(
         factor = np.inf
     else:
         factor = 2 * (2 + np.sqrt(2 * np.log(2 * len(counts) / delta))) / np.sqrt(worth)
-    if answer is None:
+    if result is None:
         return float(factor / np.sqrt(counts.min()))
-    here = answer.indexes["label"].get_indexer(pd.Index(labels))  # a list of bools would be a mask
-    weight = answer["weight"].isel(label=here)
+    here = result.indexes["label"].get_indexer(pd.Index(labels))  # a list of bools would be a mask
+    weight = result["weight"].isel(label=here)
     norm = np.sqrt((weight**2).sum("label", skipna=False) / counts.sum())
-    bound = factor * (norm + answer["n_cells"].where(answer["n_cells"] > 0) ** -0.5)
+    bound = factor * (norm + result["n_cells"].where(result["n_cells"] > 0) ** -0.5)
     return bound.rename("error_bound").assign_attrs(long_name="bound of the L2 error", units="1")

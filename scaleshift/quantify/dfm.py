@@ -125,7 +125,7 @@ class DFM(Quantifier):
         self.random_state = random_state
         self.invalid = invalid
 
-    def error_bound(self, delta: float = 0.05, answer: xr.Dataset | None = None) -> float | xr.DataArray:
+    def error_bound(self, delta: float = 0.05, result: xr.Dataset | None = None) -> float | xr.DataArray:
         """Theoretical bound of the error ||proportion - truth||, valid with probability 1 - `delta`.
 
         It is about 100 times larger than actual errors: of use for how it scales, not as an interval.
@@ -133,7 +133,7 @@ class DFM(Quantifier):
         Parameters
         ----------
         delta : float, default 0.05
-        answer : xarray.Dataset, optional
+        result : xarray.Dataset, optional
             What `predict` gave: the bound of each sample, with its cells and weights. Without it the part
             that the source contributes whatever the target.
 
@@ -149,7 +149,7 @@ class DFM(Quantifier):
         present = self.class_counts_ > 0
         worth = self.lambda_min_plain_ if self.soft else self.delta_min_plain_
         worth /= self.embedding_.largest_norm**2
-        return bounds.error_bound(worth, self.labels_[present], self.class_counts_[present], delta, answer)
+        return bounds.error_bound(worth, self.labels_[present], self.class_counts_[present], delta, result)
 
     @property
     def METHOD(self) -> str:  # type: ignore[override]

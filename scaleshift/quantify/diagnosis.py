@@ -90,7 +90,7 @@ def diagnose(model: Any, X: Any, sample: Any = None) -> xr.Dataset:
     Raises
     ------
     DataError
-        If the model has no kernel with feature vectors, a marker is missing, or rows are not finite (unless
+        If the model has other features, a marker is missing, or rows are not finite (unless
         the model has ``invalid="drop"``).
 
     Notes
@@ -113,10 +113,12 @@ def diagnose(model: Any, X: Any, sample: Any = None) -> xr.Dataset:
     ('batch shift', 'column 1')
     """
     check_fitted(model, "diagnose")
-    if not isinstance(model.embedding_, ExplicitEmbedding) or hasattr(model.embedding_, "log_posterior"):
+    embedding = model.embedding_
+    by_classifier = hasattr(embedding, "log_posterior")
+    if not isinstance(embedding, ExplicitEmbedding) or by_classifier or not embedding.is_density:
         raise DataError(
-            "diagnose needs a kernel with feature vectors, which the exact kernel and classifiers do not "
-            "have: fit a DFM with features='landmarks' or 'fourier'"
+            "diagnose needs feature vectors of a kernel that is a density, which this model does not have: "
+            "fit a DFM with features='landmarks' or 'fourier'"
         )
     rows = model._rows(X, sample)
     known = known_classes(model)

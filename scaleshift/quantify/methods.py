@@ -20,7 +20,6 @@ class Method:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     size: Callable[[int], dict[str, Any]] | None = None  # how many features it has, as parameters
     has_bandwidth: bool = False
-    needs: tuple[str, ...] = ()  # other public names, without which there is no such method
 
 
 def _map(name: str) -> Callable[[int], dict[str, Any]]:
@@ -49,24 +48,20 @@ METHODS: dict[str, Method] = {
     "soft-landmarks": _matching("landmarks", soft=True),
     "hard-fourier": _matching("fourier", soft=False),
     "soft-fourier": _matching("fourier", soft=True),
-    "soft-energy": Method("DFM", {"features": "sliced-energy", "soft": True}, needs=("SlicedEnergy",)),
+    "soft-energy": Method("DFM", {"features": "sliced-energy", "soft": True}),
 }
 #: What `compare` tries where nothing is said: one of each kind that is the best of all somewhere.
 LEAGUE = ("open-set", "cc", "bbse", "mlls", "hard-landmarks", "soft-landmarks", "soft-fourier")
 
 
 def available() -> list[str]:
-    """Names of the methods that this version has."""
-    import scaleshift
-
-    found = set(scaleshift.__all__)
-    return [name for name, method in METHODS.items() if {method.estimator, *method.needs} <= found]
+    """Names of all methods."""
+    return list(METHODS)
 
 
 def league() -> list[str]:
     """Names of those that are compared where nothing is said."""
-    found = available()
-    return [name for name in LEAGUE if name in found]
+    return list(LEAGUE)
 
 
 def default() -> str:

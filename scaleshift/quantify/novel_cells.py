@@ -33,7 +33,7 @@ def novelty(model: Any, X: Any) -> Any:
     Raises
     ------
     DataError
-        If the model has no kernel, or a marker is missing.
+        If the model has no kernel that is a density, or a marker is missing.
 
     Notes
     -----

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from scaleshift.blocks.block import Block
+from scaleshift.errors import DataError
 from scaleshift.kernels.reference import Array
 from scaleshift.quantify.features import Embedding
 from scaleshift.quantify.moments import centres_and_spreads
@@ -73,11 +74,16 @@ def class_scores(model: Any) -> ClassScores:
     embedding, present = model.embedding_, model.class_counts_ > 0
     if hasattr(embedding, "log_posterior"):
         return ClassifierScores(embedding)
-    weights = np.zeros((embedding.width, len(present)))
-    for first in range(0, embedding.width, TILE_ROWS):
-        unit = np.eye(min(TILE_ROWS, embedding.width - first), embedding.width, first)
-        products = embedding.products(model.source_.means[present], unit)
-        weights[first : first + len(unit), present] = products
+    if not embedding.is_density:
+        raise DataError(
+            f"the features of this {type(model).__name__} give no densities of the classes at single cells: "
+            "fit a DFM with features='landmarks' or 'fourier', or BBSE, whose classifier does"
+        )
+    width = embedding.width
+    weights = np.zeros((width, len(present)))
+    for first in range(0, width, TILE_ROWS):  # a unit matrix of thousands of features is gigabytes
+        units = np.eye(min(TILE_ROWS, width - first), width, first)
+        weights[first : first + TILE_ROWS, present] = embedding.products(model.source_.means[present], units)
     return KernelScores(embedding, weights, np.where(present, np.diag(model.gram_), 1.0), sharpness(model))
 
 

@@ -29,8 +29,9 @@ def sample_weight(result: xr.Dataset, y: Any, sample: Any = None) -> Any:
     -------
     numpy.ndarray or dask.array.Array of float64, shape (n,)
         The class's proportion in the sample over its share of the source; 0 for cells without a label
-        (NaN, None, pandas.NA), which stand for no class. Lazy, in the chunks of `y`, where that is Dask. To
-        be passed as `sample_weight` to the `fit` of a scikit-learn estimator.
+        (NaN, None, pandas.NA), which stand for no class, and where the proportion is negative (the plain
+        inverse of BBSE). Lazy, in the chunks of `y`, where that is Dask. To be passed as `sample_weight` to
+        the `fit` of a scikit-learn estimator.
 
     Raises
     ------
@@ -53,7 +54,7 @@ def sample_weight(result: xr.Dataset, y: Any, sample: Any = None) -> Any:
     >>> sample_weight(result, ["a", "b", None]).round(1).tolist()
     [1.0, 1.0, 0.0]
     """
-    weight = _of_sample(result, sample)["weight"].values
+    weight = np.maximum(_of_sample(result, sample)["weight"].values, 0)  # NaN stays
     known = result["label"].values
     if isinstance(y, xr.DataArray):
         y = y.data

@@ -4,8 +4,11 @@ import dask.array as da
 import numpy as np
 import pytest
 from scipy.special import log_softmax
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from synthetic import make
 from three_classes import CENTRES, LABELS, draw
 
@@ -13,6 +16,9 @@ import scaleshift as ss
 from scaleshift.errors import DataError
 from scaleshift.quantify.classifier.logistic import default_classifier, fit_logistic, mean_logistic
 from scaleshift.quantify.classifier.parts import divided
+from scaleshift.quantify.features.classifier import outputs
+from scaleshift.quantify.features.histograms import MarkerHistograms, ScoreHistograms
+from scaleshift.quantify.scores import row_features
 
 SHARES = [0.7, 0.2, 0.1]
 X, Y = draw(3_000, [0.3, 0.3, 0.4], seed=0)
@@ -20,11 +26,11 @@ T, TRUTH = draw(2_000, SHARES, seed=1)
 REALISED = np.array([(label == TRUTH).mean() for label in LABELS])
 
 
-def close(n, seed):
+def close(n, seed, apart=0.4):
     """Three classes that overlap."""
     rng = np.random.default_rng(seed)
     y = rng.choice(3, n)
-    return 0.4 * CENTRES[y] + rng.standard_normal((n, 3)), LABELS[y]
+    return apart * CENTRES[y] + rng.standard_normal((n, 3)), LABELS[y]
 
 
 # The classifier ----------------------------------------------------------------------------------------
@@ -71,8 +77,6 @@ def test_a_row_has_the_same_part_in_every_block():
 
 def test_source_rows_are_predicted_held_out():
     """A classifier that remembers its rows would see no confusion."""
-    from sklearn.neighbors import KNeighborsClassifier
-
     x, y = close(600, seed=0)
     model = ss.BBSE(KNeighborsClassifier(1), random_state=0).fit(x, y)
     confusion = model.source_.means
@@ -81,6 +85,59 @@ def test_source_rows_are_predicted_held_out():
     accuracy = np.mean(truth.predict(x2) == y2)
     assert np.mean(truth.predict(x) == y) == 1
     assert abs(np.trace(confusion) / 3 - accuracy) < 0.05 < 1 - accuracy
+
+
+MAPS_OF_OUTPUTS = {
+    "hard": ss.ClassifierFeatures(),
+    "proba": ss.ClassifierFeatures(output="proba"),
+    "logit": ss.ClassifierFeatures(output="logit"),
+    "fourier of logit": ss.ClassifierFeatures(output="logit", kernel_map=ss.FourierFeatures(200)),
+    "landmarks of proba": ss.ClassifierFeatures(output="proba", kernel_map=ss.LandmarkFeatures(32)),
+    "histograms": ScoreHistograms(),
+}
+
+
+@pytest.mark.parametrize("estimator", [DecisionTreeClassifier(random_state=0), KNeighborsClassifier(5), None])
+@pytest.mark.parametrize("features", MAPS_OF_OUTPUTS.values(), ids=MAPS_OF_OUTPUTS)
+def test_rows_of_targets_are_predicted_with_the_errors_that_source_rows_show(features, estimator):
+    """A vote among the classifiers would err less, and every correction for the source's errors be wrong."""
+    x, y = close(10_000, seed=0, apart=0.2)
+    t, truth = close(10_000, seed=1, apart=0.2)
+    features = clone(features).set_params(estimator=estimator)
+    model = ss.DFM(features, random_state=0, n_bootstrap=0).fit(x, y)
+    source = model.embedding_.features(model.source_.means)
+    sums = model.embed(t, truth)
+    target = model.embedding_.features(sums.sums.sum(axis=1) / sums.counts)
+    between = np.linalg.norm(source - np.roll(source, 1, axis=0), axis=1).min()
+    assert np.linalg.norm(target - source, axis=1).max() < 0.13 * between
+
+
+@pytest.mark.parametrize("output", ["hard", "proba", "logit"])
+def test_debiasing_leaves_out_each_rows_product_with_itself(output):
+    x, y = close(300, seed=0)
+    estimator = LogisticRegression().fit(*close(1_000, seed=1))
+    features = ss.ClassifierFeatures(estimator, output=output, cv="prefit")
+    model = ss.DFM(features, random_state=0, n_bootstrap=0).fit(x, y)
+    phi = outputs(estimator.predict_log_proba(x), output)
+    mean = np.array([(label == y) / (label == y).sum() for label in LABELS])
+    kernel = phi @ phi.T
+    np.fill_diagonal(kernel, 0)
+    clean, n = mean @ kernel @ mean.T, model.class_counts_
+    clean[np.diag_indices(3)] *= n / (n - 1)
+    assert model.lambda_min_ == pytest.approx(np.linalg.eigvalsh(clean)[0], rel=1e-9)
+
+
+def test_a_fit_reads_the_rows_twice():
+    """Once for what the classifier learns from, once for the sums."""
+    reads = []
+
+    def reading(block):
+        reads.append(len(block))
+        return block
+
+    x = da.from_array(X, chunks=(1_000, 3)).map_blocks(reading, meta=X[:0])
+    ss.BBSE(random_state=0).fit(x, Y)
+    assert sum(reads) == 2 * len(X)
 
 
 # The proportions ---------------------------------------------------------------------------------------
@@ -158,6 +215,28 @@ def test_chunks_change_nothing(chunks):
     found = ss.BBSE(random_state=0).fit(x, Y).predict(target, np.repeat(["s", "t"], 1_000))
     for name in ("proportion", "proportion_low", "proportion_high", "p_value"):
         np.testing.assert_allclose(found[name], whole[name], atol=1e-10)
+
+
+@pytest.mark.parametrize("features", MAPS_OF_OUTPUTS.values(), ids=MAPS_OF_OUTPUTS)
+@pytest.mark.parametrize("soft", [True, False])
+def test_rows_chunks_and_class_names_in_any_order_give_the_same_proportions(features, soft):
+    """Given the classifier, and for kernels of its outputs the landmarks or frequencies."""
+    estimator = LogisticRegression().fit(X, Y)
+    learned = ss.DFM(clone(features), random_state=0, n_bootstrap=0)
+    learned.features.set_params(cv="prefit").estimator = estimator
+    given = learned.fit(X, Y).embedding_
+
+    def proportions(x, y, t):
+        model = ss.DFM(given, soft=soft, n_bootstrap=0, random_state=0).fit(x, y)
+        return model.predict(t)["proportion"].values[0]
+
+    expected = proportions(X, Y, T)
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_allclose(proportions(X[order], Y[order], T[::-1]), expected, atol=1e-6)
+    cut = proportions(da.from_array(X, chunks=(137, -1)), Y, da.from_array(T, chunks=(411, -1)))
+    np.testing.assert_allclose(cut, expected, atol=1e-6)
+    turned = np.array([{"a": 3, "b": 2, "c": 1}[label] for label in Y])
+    np.testing.assert_allclose(proportions(X, turned, T), expected[::-1], atol=1e-6)
 
 
 @pytest.mark.parametrize("convert", [lambda y: np.searchsorted(LABELS, y), lambda y: y == "a", list])
@@ -252,6 +331,22 @@ def test_saved_and_loaded_it_answers_the_same_bits(model, tmp_path):
         np.testing.assert_array_equal(first[name], again[name])
     merged = ss.load(tmp_path / "model")
     assert merged.embedding_.same_as(model.embedding_)
+
+
+@pytest.mark.parametrize("output", ["proba", "logit"])
+def test_outputs_that_need_probabilities_say_so(output):
+    with pytest.raises(DataError, match="estimator: LinearSVC lacks predict_proba"):
+        ss.DFM(ss.ClassifierFeatures(LinearSVC(), output=output)).fit(X, Y)
+
+
+def test_no_row_is_longer_than_the_largest_norm_of_its_map():
+    x = X[:200]
+    for features in (*MAPS_OF_OUTPUTS.values(), MarkerHistograms()):
+        embedding = ss.DFM(clone(features), random_state=0, n_bootstrap=0).fit(X, Y).embedding_
+        phi = embedding.features(row_features(embedding, x))[:, : embedding.n_matching]
+        norm = np.linalg.norm(phi, axis=1).max()
+        assert norm <= embedding.largest_norm * (1 + 1e-5)
+        assert norm > 0.5 * embedding.largest_norm or np.isinf(embedding.largest_norm)
 
 
 def test_an_estimator_of_the_users_cannot_be_saved(tmp_path):

@@ -152,15 +152,19 @@ def test_the_choice_of_a_bandwidth_takes_a_second_or_so(kernel):
 # Invariance --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("soft", [True, False])
 @pytest.mark.parametrize("features", MAPS.values(), ids=MAPS)
-def test_rows_chunks_and_class_names_in_any_order_give_the_same_proportions(features):
-    expected = proportions(features)
+def test_rows_chunks_and_class_names_in_any_order_give_the_same_proportions(features, soft):
+    expected = proportions(features, soft=soft)
     order = np.random.default_rng(0).permutation(len(X))
-    np.testing.assert_allclose(proportions(features, X[order], Y[order]), expected, atol=1e-7)
-    cut = proportions(features, da.from_array(X, chunks=(137, -1)), Y, da.from_array(T, chunks=(411, -1)))
+    np.testing.assert_allclose(
+        proportions(features, X[order], Y[order], T[::-1], soft=soft), expected, atol=1e-7
+    )
+    x, t = da.from_array(X, chunks=(137, -1)), da.from_array(T, chunks=(411, -1))
+    cut = proportions(features, x, Y, t, soft=soft)
     np.testing.assert_allclose(cut, expected, atol=1e-7)
     turned = np.array([{"a": 3, "b": 2, "c": 1}[label] for label in Y])
-    np.testing.assert_allclose(proportions(features, y=turned), expected[::-1], atol=1e-7)
+    np.testing.assert_allclose(proportions(features, y=turned, soft=soft), expected[::-1], atol=1e-7)
 
 
 @pytest.mark.parametrize("kind", [ss.FourierFeatures, ss.LandmarkFeatures, ss.ExactKernel])

@@ -7,7 +7,9 @@ import pandas as pd
 import pytest
 import xarray as xr
 from scipy.stats import norm
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 from synthetic import make
 from three_classes import draw
 
@@ -229,6 +231,23 @@ def test_a_class_without_source_cells_has_no_posterior():
     labels = pd.Categorical(Y[keep], categories=["a", "b", "c"])
     model = ss.DFM("landmarks", random_state=0, n_bootstrap=0).fit(X[keep], labels)
     assert model.posterior(T).sel(label="b").values.max() == 0
+
+
+@pytest.mark.parametrize(
+    "model",
+    [ss.DFM("energy"), ss.DFM("sliced-energy", n_bootstrap=0), ss.DFM(StandardScaler()), ss.HDx()],
+    ids=["energy", "sliced energy", "transformer", "HDx"],
+)
+def test_features_that_are_no_density_have_no_posteriors(model):
+    model = clone(model).set_params(random_state=0).fit(X[:600], Y[:600])
+    result = model.predict(T[:200])
+    for of_cells in (
+        lambda: model.posterior(T[:200], result),
+        lambda: ss.quantify.novelty(model, T[:200]),
+        lambda: ss.quantify.diagnose(model, T[:200]),
+    ):
+        with pytest.raises(ss.DataError, match=r"densit.*: fit a DFM with features='landmarks' or 'fourier'"):
+            of_cells()
 
 
 def test_proportions_of_other_samples_or_models_are_refused():

@@ -104,6 +104,16 @@ def test_labels_that_have_no_weight_are_refused():
             np.asarray(sample_weight(result, y))
 
 
+def test_no_cell_has_a_negative_weight():
+    """The plain inverse of BBSE may say that a class has less than no cells."""
+    shares = np.array([1.1, -0.1, 0.0])
+    result = RESULT.assign(weight=RESULT["weight"] * 0 + shares / np.array([0.3, 0.3, 0.4]))
+    for y in (Y, da.from_array(Y, chunks=900)):
+        weight = np.asarray(sample_weight(result, y))
+        assert (weight[Y != "a"] == 0).all()
+        np.testing.assert_allclose(weight[Y == "a"], 1.1 / 0.3)
+
+
 def test_something_else_than_a_result_is_refused():
     with pytest.raises(ss.DataError, match="pass the dataset that predict gave"):
         sample_weight(RESULT["proportion"], Y)

@@ -83,6 +83,9 @@ class Embedding(ABC):
     #: Mean of k(x, x) over rows: what debiasing takes off the diagonal of the Gram matrix.
     self_product: float = 1.0
 
+    #: Whether <Phi(x), Phi_i> is a density of class i at the row x, up to a factor that classes share.
+    is_density: bool = True
+
     #: Largest norm of a row's features; infinite where there is none.
     largest_norm: float = 1.0
 

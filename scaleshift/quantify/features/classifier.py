@@ -12,8 +12,9 @@ from scipy import sparse
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import Array, to_numpy
-from scaleshift.quantify import bandwidth, parameters
+from scaleshift.quantify import parameters
 from scaleshift.quantify.classifier.cross_fit import CrossFit, cross_fit, same
+from scaleshift.quantify.classifier.models import check_estimator
 from scaleshift.quantify.features.base import Embedding, ExplicitEmbedding, FeatureMap, Source
 
 OUTPUTS = ("hard", "proba", "logit")
@@ -28,14 +29,15 @@ class ClassifierFeatures(FeatureMap):
     Parameters
     ----------
     estimator : None or scikit-learn style classifier, default None
-        None is logistic regression on the markers and their products. It is fitted on at most about 20 000
-        rows of the source, drawn by class; predictions are made block by block on the workers.
+        None is logistic regression on the markers and their products. It is fitted on about 20 000 rows of
+        the source, drawn by class, at most; predictions are made block by block on the workers. Other outputs
+        than "hard" need `predict_proba`.
     output : {"hard", "proba", "logit"}, default "hard"
         One-hot predictions, class probabilities, or logarithms of these, centred.
     cv : int or "prefit", default 5
         Parts of the source: its rows are predicted by a classifier that has not seen their part, those of
-        targets by all of them together. "prefit": the estimator is fitted already, on rows that are not the
-        source's, and its classes are labels of the source.
+        targets by all of them, whose outputs are averaged. "prefit": the estimator is fitted already, on rows
+        that are not the source's but had its class shares, and its classes are labels of the source.
     kernel_map : FeatureMap, optional
         Applied to the outputs: `FourierFeatures()`, say. Usual with "logit".
     random_state : None, int or numpy.random.Generator
@@ -72,18 +74,17 @@ class ClassifierFeatures(FeatureMap):
         parameters.check("output", self.output, lambda v: v in OUTPUTS, "one of " + ", ".join(OUTPUTS))
         if self.kernel_map is not None and not isinstance(self.kernel_map, FeatureMap):
             raise DataError(f"kernel_map={self.kernel_map!r}: expected a map such as FourierFeatures()")
+        check_estimator(self.estimator, () if self.output == "hard" else ("predict_proba",))
         fits = cross_fit(self.estimator, self.cv, source, source.seed_of(self.random_state))
         if self.kernel_map is None:
-            drawn = source.draw(bandwidth.allocation(source.counts))
-            x = outputs(fits.log_posterior_drawn(drawn), self.output)
-            return ClassifierEmbedding(fits, self.output, float(np.square(x).sum(axis=1).mean()))
+            return ClassifierEmbedding(fits, self.output)
         fields = (source.rows, source.counts, source.bandwidth, source.criterion, source.seed)
         inner = self.kernel_map.learn(_Outputs(*fields, of=source, fits=fits, output=self.output))
         if not isinstance(inner, ExplicitEmbedding):
             raise DataError(
                 f"kernel_map={self.kernel_map!r} keeps rows: expected Fourier features or landmarks"
             )
-        return MappedClassifierEmbedding(fits, self.output, inner.self_product, inner=inner)
+        return MappedClassifierEmbedding(fits, self.output, inner=inner)
 
 
 def outputs(log_posterior: np.ndarray, output: str) -> np.ndarray:
@@ -117,11 +118,10 @@ def group_sums(values: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndar
 
 @dataclass(frozen=True)
 class ClassifierEmbedding(ExplicitEmbedding):
-    """Outputs of cross-fitted classifiers."""
+    """Outputs of cross-fitted classifiers, and their squared norm."""
 
     fits: CrossFit
     output: str
-    self_product: float
 
     @property
     def bandwidth(self) -> float:  # type: ignore[override]
@@ -135,13 +135,13 @@ class ClassifierEmbedding(ExplicitEmbedding):
 
     @property
     def width(self) -> int:
-        """One feature a label."""
-        return self.fits.n_labels
+        """One output a label, and their squared norm."""
+        return self.fits.n_labels + 1
 
     @property
     def n_matching(self) -> int:  # type: ignore[override]
-        """All of them."""
-        return self.width
+        """The outputs."""
+        return self.fits.n_labels
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -168,18 +168,27 @@ class ClassifierEmbedding(ExplicitEmbedding):
 
     def features(self, means: np.ndarray) -> np.ndarray:
         """As they are."""
-        return means
+        return means[..., :-1]
+
+    def self_products(self, means: np.ndarray) -> np.ndarray:
+        """Summed beside the outputs."""
+        return means[:, -1]
 
     def source_sums(self, block: Block, groups: np.ndarray, n_groups: int) -> np.ndarray:
         """Sums over labelled rows, each as predicted by a classifier that has not seen it."""
         return self._sums(self.fits.log_posterior_held_out(block), groups, n_groups)
 
     def target_sums(self, block: Block, groups: np.ndarray, n_groups: int) -> np.ndarray:
-        """Sums over rows as predicted by the classifier of the whole source."""
-        return self._sums(self.fits.log_posterior(to_numpy(block.x)), groups, n_groups)
+        """Mean over the classifiers of the sums over rows, as each of them predicts these."""
+        total, n = np.zeros((n_groups, self.width)), 0
+        for log_posterior in self.fits.log_posteriors(to_numpy(block.x)):
+            total += self._sums(log_posterior, groups, n_groups)
+            n += 1
+        return total / n
 
     def _sums(self, log_posterior: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
-        return group_sums(outputs(log_posterior, self.output), groups, n_groups)
+        x = outputs(log_posterior, self.output)
+        return group_sums(np.column_stack([x, np.square(x).sum(axis=1)]), groups, n_groups)
 
 
 @dataclass(frozen=True)

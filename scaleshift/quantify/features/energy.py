@@ -82,6 +82,7 @@ class EnergyEmbedding(PairwiseEmbedding):
     origin: np.ndarray  # (n_markers,)
     bandwidth = float("nan")
     largest_norm = float("inf")
+    is_density = False
     sums = staticmethod(dispatch.energy_sums)
 
     @property

@@ -82,6 +82,7 @@ class MarkerHistogramEmbedding(ExplicitEmbedding):
     """Histograms of markers side by side."""
 
     edges: np.ndarray  # (n_markers, n_bins - 1) between the bins
+    is_density = False  # a sum over markers, no product
 
     @property
     def bandwidth(self) -> float:  # type: ignore[override]
@@ -92,6 +93,11 @@ class MarkerHistogramEmbedding(ExplicitEmbedding):
     def self_product(self) -> float:  # type: ignore[override]
         """A row has a 1 in one bin of every marker."""
         return float(len(self.edges))
+
+    @property
+    def largest_norm(self) -> float:  # type: ignore[override]
+        """Its root."""
+        return float(np.sqrt(len(self.edges)))
 
     @property
     def n_bins(self) -> int:
@@ -145,7 +151,7 @@ class ScoreHistograms(FeatureMap):
         """Fit the classifiers."""
         n_bins = checked_bins(self.n_bins)
         fits = cross_fit(self.estimator, self.cv, source, source.seed)
-        return ScoreHistogramEmbedding(fits, "proba", float(fits.n_labels), n_bins=n_bins)
+        return ScoreHistogramEmbedding(fits, "proba", n_bins=n_bins)
 
 
 @dataclass(frozen=True)
@@ -158,6 +164,24 @@ class ScoreHistogramEmbedding(ClassifierEmbedding):
     def width(self) -> int:
         """Bins of all labels."""
         return self.fits.n_labels * self.n_bins
+
+    @property
+    def n_matching(self) -> int:  # type: ignore[override]
+        """All of them."""
+        return self.width
+
+    @property
+    def largest_norm(self) -> float:  # type: ignore[override]
+        """A row has a 1 in one bin of every label."""
+        return float(np.sqrt(self.fits.n_labels))
+
+    def features(self, means: np.ndarray) -> np.ndarray:
+        """As they are."""
+        return means
+
+    def self_products(self, means: np.ndarray) -> np.ndarray:
+        """A row has a 1 in one bin of every label."""
+        return np.full(len(means), float(self.fits.n_labels))
 
     def _sums(self, log_posterior: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
         bins = [

@@ -121,6 +121,7 @@ class SlicedEmbedding(ExplicitEmbedding):
     origin: np.ndarray  # (n_markers,)
     bandwidth = float("nan")
     largest_norm = float("inf")
+    is_density = False
     sums = staticmethod(dispatch.sliced_sums)
 
     @property

@@ -138,6 +138,7 @@ class UserEmbedding(ExplicitEmbedding):
     n_matching: int
     bandwidth = float("nan")
     largest_norm = float("inf")
+    is_density = False  # of some transformers it is, which nobody can tell
     sums = staticmethod(transformed_sums)
 
     @property

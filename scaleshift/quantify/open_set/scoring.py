@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
+from scaleshift.quantify.classifier.cross_fit import log_posterior_of
 from scaleshift.quantify.classifier.logistic import standardised
-from scaleshift.quantify.classifier.models import LOG_TINY, Model
+from scaleshift.quantify.classifier.models import Model
 from scaleshift.quantify.open_set.landmarks import Landmarks
 
 
@@ -44,7 +45,7 @@ class Scorer:
         """
         total = np.zeros((len(z), self.n_classes))
         for model in self.together:
-            total += _log_posterior(model, z, self.n_classes)
+            total += log_posterior_of(model, z, self.n_classes)
         return total / len(self.together)
 
     def logits_held_out(self, z: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -55,7 +56,7 @@ class Scorer:
             if number < 0:
                 found[here] = self.logits(z[here])
             else:
-                found[here] = _log_posterior(self.models[number], z[here], self.n_classes)
+                found[here] = log_posterior_of(self.models[number], z[here], self.n_classes)
         return found
 
     def posteriors(self, logits: np.ndarray, part: np.ndarray | None = None) -> np.ndarray:
@@ -64,11 +65,3 @@ class Scorer:
         if part is None:
             return softmax(logits - prior, axis=1)
         return softmax(logits - np.vstack([self.log_prior, prior])[part], axis=1)  # -1 is the last
-
-
-def _log_posterior(model: Model, z: np.ndarray, n_classes: int) -> np.ndarray:
-    """That of a class which the model does not know is that of next to nothing."""
-    found = np.full((len(z), n_classes), LOG_TINY)
-    if len(z):  # scikit-learn refuses no rows
-        found[:, model.classes] = np.maximum(model.log_posterior(z), LOG_TINY)
-    return found
