@@ -299,7 +299,7 @@ def test_posteriors_know_bools_from_masks(name):
     np.testing.assert_allclose(found, numbers, atol=1e-6)
     assert found["label"].values.tolist()[:2] == [False, True]
     if name == "soft-landmarks":
-        assert np.isfinite(model.error_bound(answer=answer)).all()
+        assert np.isfinite(model.error_bound(result=answer)).all()
     with pytest.raises(DataError, match="proportion is of type int, without proportions"):
         model.posterior(T, 3)
 
