@@ -14,33 +14,41 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from sklearn.base import BaseEstimator, clone
 from synthetic import make
 
 import scaleshift as ss
 
 SETTINGS = [("none", 0.0), ("background", 0.3), ("far", 0.3), ("near", 0.3)]
 METHODS = {
-    "hard Fourier": {"soft": False},
-    "soft Fourier": {},
-    "soft landmarks": {"features": "landmarks"},
-    "soft exact kernel": {"features": "gaussian"},
+    "hard Fourier": ss.DFM(soft=False, n_bootstrap=0),
+    "soft Fourier": ss.DFM(n_bootstrap=0),
+    "soft landmarks": ss.DFM("landmarks", n_bootstrap=0),
+    "soft exact kernel": ss.DFM("gaussian", n_bootstrap=0),
+    "soft energy": ss.DFM("energy", n_bootstrap=0),
+    "soft sliced energy": ss.DFM("sliced-energy", n_bootstrap=0),
+    "BBSE+": ss.BBSE(n_bootstrap=0),
+    "soft BBSE+": ss.BBSE(soft=True, n_bootstrap=0),
 }
 EXPECTED = {  # a plain reference implementation on the same draws
     "hard Fourier": (0.0045, 0.1375, 0.1387, 0.1745),
     "soft Fourier": (0.0046, 0.0354, 0.0252, 0.1285),
     "soft exact kernel": (0.0048, 0.0336, 0.0027, 0.1246),
+    "soft energy": (0.0081, 0.1450, 0.2818, 0.2006),
+    "BBSE+": (0.0037, 0.1369, 0.3022, 0.2489),
 }
 EXPECTED["soft landmarks"] = EXPECTED["soft exact kernel"]  # which they stand for
+EXPECTED["soft sliced energy"], EXPECTED["soft BBSE+"] = EXPECTED["soft energy"], EXPECTED["BBSE+"]
 PAIRS = [("W2_1", "W2_4"), ("W2_4", "W2_1"), ("W2_1", "W2_7"), ("W2_7", "W2_1")]
 
 
-def synthetic_errors(settings: dict, seeds: range = range(5)) -> list[float]:
+def synthetic_errors(method: BaseEstimator, seeds: range = range(5)) -> list[float]:
     """Mean L2 distance to the realised shares, one number a setting."""
     errors = np.empty((len(seeds), len(SETTINGS)))
     for i, seed in enumerate(seeds):
         for j, (noise, eps) in enumerate(SETTINGS):
             problem = make(seed, noise, eps)
-            model = ss.DFM(n_bootstrap=0, random_state=seed, **settings).fit(problem.x, problem.y)
+            model = clone(method).set_params(random_state=seed).fit(problem.x, problem.y)
             found = model.predict(problem.target)["proportion"].values[0]
             errors[i, j] = np.linalg.norm(found - problem.proportions)
     return errors.mean(axis=0).tolist()
@@ -88,8 +96,8 @@ def main() -> None:
     arguments = parser.parse_args()
     table = Table("method", *(f"{noise} {eps or ''}".strip() for noise, eps in SETTINGS))
     results: dict = {"synthetic": {}}
-    for name, settings in METHODS.items():
-        errors = synthetic_errors(settings)
+    for name, method in METHODS.items():
+        errors = synthetic_errors(method)
         results["synthetic"][name] = errors
         known = [f" ({x:.4f})" for x in EXPECTED.get(name, [])] or [""] * len(errors)
         cells = [f"{e:.4f}{x}" for e, x in zip(errors, known, strict=True)]
