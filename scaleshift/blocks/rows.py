@@ -56,7 +56,7 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
     >>> as_rows(np.ones((4, 2)), y=[1, 0, None, 1]).categories("label").tolist()
     [0, 1]
     """
-    if invalid not in ("raise", "drop"):
+    if not isinstance(invalid, str) or invalid not in ("raise", "drop"):
         raise DataError(f"invalid={invalid!r}: expected 'raise' or 'drop'")
     given = {"label": y, "sample": sample}
     columns: dict[str, Column] = {}

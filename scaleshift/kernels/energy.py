@@ -153,5 +153,5 @@ def sliced_sums(
         size = len(present) * sums.shape[1]
         found = xp.bincount(cell, weights=(1 - share).ravel(), minlength=size)
         found += xp.bincount(cell + 1, weights=share.ravel(), minlength=size)
-        sums[present] += to_numpy(found.reshape(len(present), -1))
+        sums[present] += to_numpy(found.reshape(len(present), sums.shape[1]))
     return sums

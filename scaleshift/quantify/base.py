@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from scaleshift.blocks import blas, noise
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.rows import as_rows
-from scaleshift.errors import DataError
-from scaleshift.quantify import learned, remarks, result
+from scaleshift.quantify import learned, parameters, remarks, result
 from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.features import Embedding, ExplicitEmbedding, FeatureMap, Source
 from scaleshift.quantify.flags import flag
@@ -297,13 +296,11 @@ class Quantifier(BaseEstimator, ABC):
 
     def _check(self) -> None:
         """Refuse parameters that have no meaning."""
-        n = self.n_bootstrap
-        if not isinstance(n, int | np.integer) or n < 0 or n == 1:
-            raise DataError(f"n_bootstrap={n!r}: expected 0, or a number of replicates from 2")
-        if not 0 < self.level < 1:
-            raise DataError(f"level={self.level!r}: expected a number between 0 and 1")
-        if self.resample not in (None, "cells", "samples"):
-            raise DataError(f"resample={self.resample!r}: expected None, 'cells' or 'samples'")
+        parameters.check_replicates(self.n_bootstrap)
+        parameters.check_level(self.level)
+        allowed = (None, "cells", "samples")
+        parameters.check("resample", self.resample, lambda v: v in allowed, "None, 'cells' or 'samples'")
+        parameters.check_switch("soft", self.soft)
 
     def _rows(self, X: Any, sample: Any) -> Rows:
         """The rows of targets, markers as the source has them."""

@@ -12,6 +12,7 @@ Source: Dussap, Blanchard and Cherief-Abdellatif (2023).
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from scaleshift.errors import DataError
@@ -53,6 +54,8 @@ def error_bound(
         factor = 2 * (2 + np.sqrt(2 * np.log(2 * len(counts) / delta))) / np.sqrt(worth)
     if result is None:
         return float(factor / np.sqrt(counts.min()))
-    norm = np.sqrt((result["weight"].sel(label=labels) ** 2).sum("label", skipna=False) / counts.sum())
+    here = result.indexes["label"].get_indexer(pd.Index(labels))  # a list of bools would be a mask
+    weight = result["weight"].isel(label=here)
+    norm = np.sqrt((weight**2).sum("label", skipna=False) / counts.sum())
     bound = factor * (norm + result["n_cells"].where(result["n_cells"] > 0) ** -0.5)
     return bound.rename("error_bound").assign_attrs(long_name="bound of the L2 error", units="1")

@@ -9,8 +9,7 @@ import xarray as xr
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.blocks.block import Invalid
-from scaleshift.errors import DataError
-from scaleshift.quantify import bandwidth, bounds
+from scaleshift.quantify import bandwidth, bounds, parameters
 from scaleshift.quantify.base import Quantifier
 from scaleshift.quantify.features import Embedding, FeatureMap, feature_map
 from scaleshift.quantify.mixtures import GramMixture, Resampled, gram_mixture
@@ -169,6 +168,5 @@ class DFM(Quantifier):
         """Refuse parameters that have no meaning."""
         super()._check()
         bandwidth.checked(self.bandwidth)
-        if self.criterion not in bandwidth.CRITERIA:
-            known = ", ".join(bandwidth.CRITERIA)
-            raise DataError(f"criterion={self.criterion!r}: expected one of {known}")
+        known = "one of " + ", ".join(bandwidth.CRITERIA)
+        parameters.check("criterion", self.criterion, lambda v: v in bandwidth.CRITERIA, known)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from sklearn.utils.validation import check_is_fitted
 
 import scaleshift
 from scaleshift.blocks import blas, passes
@@ -16,6 +15,7 @@ from scaleshift.blocks.block import Rows
 from scaleshift.errors import DataError
 from scaleshift.quantify.alignment import Aligned, KnownClasses, align, known_classes, unknown_weights
 from scaleshift.quantify.features import ExplicitEmbedding
+from scaleshift.quantify.learned import check_fitted
 from scaleshift.quantify.result import described
 
 DRAWN = 2_000  # cells of a sample
@@ -112,7 +112,7 @@ def diagnose(model: Any, X: Any, sample: Any = None) -> xr.Dataset:
     >>> found.verdict.item(), found.moved.values[0, 0].item()
     ('batch shift', 'column 1')
     """
-    check_is_fitted(model, "source_")
+    check_fitted(model, "diagnose")
     embedding = model.embedding_
     by_classifier = hasattr(embedding, "log_posterior")
     if not isinstance(embedding, ExplicitEmbedding) or by_classifier or not embedding.is_density:
@@ -140,8 +140,8 @@ def _draws(rows: Rows, seed: int) -> Iterator[tuple[int, np.ndarray]]:
         wanted[first : first + SAMPLES_AT_A_TIME] = DRAWN
         drawn = passes.sample(rows.only("sample"), wanted, by="sample", seed=seed, stream="diagnose")
         codes, starts = np.unique(drawn["code"], return_index=True)
-        for code, x in zip(codes, np.split(drawn["x"], starts[1:]), strict=True):
-            yield int(code), x.astype(np.float64)
+        for code, start, stop in zip(codes, starts, [*starts[1:], len(drawn["x"])], strict=False):
+            yield int(code), drawn["x"][start:stop].astype(np.float64)
 
 
 def _numbers(known: KnownClasses, found: Aligned, x: np.ndarray, model: Any) -> dict[str, Any]:

@@ -147,6 +147,8 @@ def _named(methods: Any) -> dict[str, Any]:
     """The methods by name; names are those of the registry, or of the classes."""
     if methods is None:
         methods = registry.league()
+    if isinstance(methods, xr.Dataset):
+        raise DataError("methods is a dataset: pass the methods first, or None, then the cells")
     if isinstance(methods, str) or not isinstance(methods, Mapping | Sequence):
         raise DataError(f"methods={methods!r}: expected a mapping of names to quantifiers, or a list")
     if isinstance(methods, Mapping):
@@ -158,8 +160,10 @@ def _named(methods: Any) -> dict[str, Any]:
         if name in named:  # two of one class
             name = next(f"{name}-{i}" for i in range(2, len(found) + 2) if f"{name}-{i}" not in named)
         named[name] = registry.make(method) if isinstance(method, str) else method
+        if isinstance(method, type):
+            raise DataError(f"the method {name} is the class {method.__name__}: pass an object of it")
         if not (hasattr(named[name], "fit") and hasattr(named[name], "predict")):
-            raise DataError(f"the method {name} is a {type(method).__name__}: expected fit and predict")
+            raise DataError(f"the method {name}, of type {type(method).__name__}, lacks fit or predict")
     if not named:
         raise DataError("there are no methods to compare: pass some, or None for one of each kind")
     return named
@@ -167,7 +171,7 @@ def _named(methods: Any) -> dict[str, Any]:
 
 def _settings(settings: Sequence[str] | None) -> list[str]:
     unknown = set(settings or ()) - set(SETTINGS)
-    if unknown or isinstance(settings, str):
+    if unknown or isinstance(settings, str) or (settings is not None and not len(settings)):
         raise DataError(f"settings={settings!r}: expected a list of some of {', '.join(SETTINGS)}")
     return [name for name in SETTINGS if settings is None or name in settings]
 

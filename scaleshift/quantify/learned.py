@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.blocks.treatment import check_treatment
 from scaleshift.errors import DataError
@@ -85,6 +86,19 @@ def traded(sets: list[list[Any]], labels: np.ndarray, soft: bool) -> list[list[A
     unknown = unknown_name(labels)
     hard = [[name for name in found if name != unknown] for found in sets]
     return [found for found in hard if len(found) > 1]
+
+
+def check_fitted(model: Any, what: str) -> None:
+    """Refuse for `what` a model that is not fitted, or has no class embeddings.
+
+    Raises
+    ------
+    sklearn.exceptions.NotFittedError
+    DataError
+    """
+    if not hasattr(model, "_feature_map"):
+        raise DataError(f"{what} needs a DFM: {type(model).__name__} has no embeddings of its classes")
+    check_is_fitted(model, "source_")
 
 
 def draws_samples(resample: str | None, source: SourceState) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
+from scaleshift.quantify.learned import check_fitted
 from scaleshift.quantify.scores import UNKNOWN_DENSITY, KernelScores, class_scores
 
 
@@ -53,7 +53,7 @@ def novelty(model: Any, X: Any) -> Any:
     >>> novelty(model, [[0.0, 0.0], [6.0, 6.0], [12.0, 0.0]]).compute().round(2).tolist()
     [0.0, 0.0, 1.0]
     """
-    check_is_fitted(model, "source_")
+    check_fitted(model, "novelty")
     scores = class_scores(model)
     if not isinstance(scores, KernelScores):
         raise DataError(

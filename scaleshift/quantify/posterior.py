@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from sklearn.utils.validation import check_is_fitted
 
@@ -69,6 +70,11 @@ def _prior(
 
 def of_samples(result: xr.Dataset, samples: np.ndarray, labels: np.ndarray) -> tuple[xr.Dataset, np.ndarray]:
     """What was predicted for some samples, and their proportions, (n_samples, n_labels)."""
+    if not isinstance(result, xr.Dataset) or not {"proportion", "unknown"} <= set(result):
+        raise DataError(
+            f"proportion is of type {type(result).__name__}, without proportions and unknown shares: pass "
+            "what predict gave for X, or None, which predicts first"
+        )
     missing = [str(name) for name in samples if name not in result.indexes["sample"]]
     if missing:
         raise DataError(
@@ -78,5 +84,7 @@ def of_samples(result: xr.Dataset, samples: np.ndarray, labels: np.ndarray) -> t
     lacking = [str(name) for name in labels if name not in result.indexes["label"]]
     if lacking:
         raise DataError(f"the proportions lack the label(s) {', '.join(lacking)}: they are of another model")
-    found = result.sel(sample=samples)
-    return found, np.maximum(np.nan_to_num(found["proportion"].sel(label=labels).values), 0)
+    # By position: xarray takes a list of bools for a mask.
+    found = result.isel(sample=result.indexes["sample"].get_indexer(pd.Index(samples)))
+    share = found["proportion"].isel(label=result.indexes["label"].get_indexer(pd.Index(labels)))
+    return found, np.maximum(np.nan_to_num(share.values), 0)

@@ -62,7 +62,7 @@ class ShiftTest:
         counts : numpy.ndarray, shape (n_folds,)
         """
         residual = target - alpha @ self.means
-        squared = residual @ residual
+        squared, norm = residual @ residual, target @ target
         p_value = np.nan
         if self.noise is not None and np.count_nonzero(counts) > 1:  # one cell has no noise
             own = deviations(sums, counts)
@@ -70,7 +70,7 @@ class ShiftTest:
             p_value = (1 + np.count_nonzero(null >= squared)) / (1 + N_NULL)
         return {
             "distance": np.sqrt(squared),
-            "misfit": np.sqrt(squared / (target @ target)),
+            "misfit": np.sqrt(squared / norm) if norm > 0 else np.nan,  # no embedding, no share of it
             "p_value": p_value,
         }
 

@@ -319,7 +319,7 @@ X, Y, S = study(ungated=0, n_samples=1, n=60)
         ({"methods": []}, "no methods to compare"),
         ({"methods": "soft-fourier"}, "expected a mapping of names to quantifiers, or a list"),
         ({"methods": ["magic"]}, "there is no method 'magic'"),
-        ({"methods": {"a number": 3}}, "the method a number is a int: expected fit and predict"),
+        ({"methods": {"a number": 3}}, "the method a number, of type int, lacks fit or predict"),
         ({"settings": ["elsewhere"]}, "expected a list of some of label shift, class left out"),
         ({"settings": [SAMPLE_OUT]}, "1 sample\\(s\\) allow none of the settings sample left out"),
         ({"n_draws": 0}, "n_draws=0: expected a number from 1"),

@@ -109,10 +109,10 @@ def _apart(
     """Sums where the steep frequencies are left to the reference."""
     sums = np.zeros((n_groups, 2, len(steep)))
     smooth = fourier_sums(x, codes, n_groups, frequencies[~steep])
-    sums[:, :, ~steep] = smooth.reshape(n_groups, 2, -1)
+    sums[:, :, ~steep] = smooth.reshape(n_groups, 2, np.count_nonzero(~steep))
     exact = reference.single_precision(frequencies[steep])
-    sums[:, :, steep] = reference.fourier_sums(x, codes, n_groups, exact).reshape(n_groups, 2, -1)
-    return sums.reshape(n_groups, -1)
+    sums[:, :, steep] = reference.fourier_sums(x, codes, n_groups, exact).reshape(n_groups, 2, len(exact))
+    return sums.reshape(n_groups, 2 * len(steep))
 
 
 def _far(x: np.ndarray, rows: np.ndarray, centre: np.ndarray, turns: np.ndarray) -> np.ndarray:

@@ -83,7 +83,7 @@ def sliced_sums(
         cuts = np.flatnonzero(np.diff(labels, prepend=-1, append=n_groups))
         _transpose(np.require(x[rows], requirements=["C", "A"]), middle, tile)
         _add_tile(tile, weights, shape, np.float32(n_bins), cuts, labels[cuts[:-1]], sums)
-    return sums.reshape(n_groups, -1)
+    return sums.reshape(n_groups, len(weights) * (n_bins + 3))
 
 
 @strict_jit

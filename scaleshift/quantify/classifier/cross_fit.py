@@ -118,7 +118,9 @@ def cross_fit(
     n_labels = len(source.counts)
     check_estimator(estimator)
     if isinstance(cv, str) and cv == "prefit":
-        model = fitted_already(estimator, source.rows.categories("label"))
+        model = fitted_already(
+            estimator, source.rows.categories("label"), source.rows.n_markers, source.rows.markers
+        )
         return CrossFit(n_labels, source.counts / source.counts.sum(), (model,), None)
     if not isinstance(cv, int | np.integer) or cv < 2:
         raise DataError(f"cv={cv!r}: expected a number of parts from 2, or 'prefit'")

@@ -13,6 +13,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
+from scaleshift.errors import DataError
+
+FARTHEST = 1e15  # standard deviations
+LARGEST = 1e100
 MAX_PRODUCTS = 30  # markers: beyond, 500 products cost more than they tell
 
 
@@ -59,7 +63,7 @@ class Logistic:
 
     def log_posterior(self, x: np.ndarray) -> np.ndarray:
         """Logarithms of the class probabilities: (n, n_markers) -> (n, n_classes), float64."""
-        z = (x - self.location) / self.scale
+        z = standardised(x, self.location, self.scale)
         logits = z @ self.linear + self.intercept
         if len(self.products):
             first = 0
@@ -68,6 +72,22 @@ class Logistic:
                 logits += (z[:, i, None] * after) @ self.products[first : first + after.shape[1]]
                 first += after.shape[1]
         return log_softmax(logits, axis=1)
+
+
+def standardised(x: np.ndarray, location: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Rows in units of `scale`, float64, and none so far away that the products of markers overflow."""
+    z: np.ndarray = (x - location) / scale
+    return np.clip(z, -FARTHEST, FARTHEST, out=z)
+
+
+def check_range(x: np.ndarray) -> None:
+    """Raise a DataError where squares of the values overflow, so that there is no standard deviation."""
+    largest = float(np.abs(x).max(initial=0))
+    if not largest < LARGEST:
+        raise DataError(
+            f"the source has values of {largest:g}, whose squares overflow: bring the markers to a scale "
+            "near 1"
+        )
 
 
 def fit_logistic(x: np.ndarray, code: np.ndarray) -> Logistic:
@@ -89,6 +109,7 @@ def fit_logistic(x: np.ndarray, code: np.ndarray) -> Logistic:
     >>> fit_logistic(x, np.array([0, 0, 1, 1])).log_posterior(x).argmax(axis=1).tolist()
     [0, 0, 1, 1]
     """
+    check_range(x)
     pipeline = default_classifier(x.shape[1])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # nothing that a user could mend

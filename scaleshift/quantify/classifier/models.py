@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+import pandas as pd
 from dask.sizeof import sizeof
 from sklearn.base import clone, is_classifier
 
 from scaleshift.blocks import labels
 from scaleshift.errors import DataError
 from scaleshift.quantify.classifier.logistic import fit_logistic
+from scaleshift.quantify.user_objects import ask
 
 TINY = np.finfo(np.float64).tiny
 LOG_TINY = float(np.log(TINY))
@@ -46,12 +48,41 @@ class Estimator:
         return int(sizeof(self.estimator))
 
     def log_posterior(self, x: np.ndarray) -> np.ndarray:
-        """Of its probabilities; without these, all or nothing for what it predicts."""
-        if hasattr(self.estimator, "predict_proba"):
-            return np.log(np.maximum(self.estimator.predict_proba(x), TINY))
-        predicted = self.estimator.predict(x)
+        """Of its probabilities; without these, all or nothing for what it predicts.
+
+        Raises
+        ------
+        DataError
+            If the estimator fails, or gives what are no probabilities, or no class of its own.
+        """
+        names = getattr(self.estimator, "feature_names_in_", None)
+        rows = x if names is None else pd.DataFrame(x, columns=names)  # or scikit-learn warns
+        if not hasattr(self.estimator, "predict_proba"):
+            return self._all_or_nothing(np.asarray(ask(self.estimator, "predict", rows)))
+        found = np.asarray(ask(self.estimator, "predict_proba", rows))
+        name, expected = f"{_name(self.estimator)}.predict_proba", (len(x), len(self.classes))
+        if found.shape != expected or found.dtype.kind not in "biuf":
+            raise DataError(
+                f"{name} gave an array of shape {found.shape} and dtype {found.dtype}: expected numbers of "
+                f"shape {expected}, a column for each of its classes_"
+            )
+        if not np.isfinite(found).all() or found.min(initial=0) < -1e-6:
+            raise DataError(
+                f"{name} gave NaN, infinite or negative values for finite rows: expected probabilities"
+            )
+        return np.log(np.maximum(found, TINY))
+
+    def _all_or_nothing(self, predicted: np.ndarray) -> np.ndarray:
         known = np.asarray(self.estimator.classes_)
-        return np.where(predicted[:, None] == known, 0.0, LOG_TINY)
+        same = predicted[:, None] == known if predicted.ndim == 1 else np.zeros((1, 1), bool)
+        if not same.any(axis=1).all():
+            what = f"an array of shape {predicted.shape}"
+            if predicted.ndim == 1:
+                what = repr(predicted[~same.any(axis=1)][0].item())
+            raise DataError(
+                f"{_name(self.estimator)}.predict gave {what}: expected one of its classes_ a row"
+            )
+        return np.where(same, 0.0, LOG_TINY)
 
 
 @dataclass(frozen=True)
@@ -85,11 +116,20 @@ def fitted(estimator: Any, x: np.ndarray, code: np.ndarray) -> Model:
         return OneClass(code[:1].astype(np.int64))
     if estimator is None:
         return fit_logistic(x, code)
-    model = clone(estimator).fit(x, code)
-    return Estimator(model, np.asarray(model.classes_, np.int64))
+    model = clone(estimator)
+    ask(model, "fit", x, code)
+    classes = np.asarray(getattr(model, "classes_", ()))
+    if not np.array_equal(classes, np.unique(code)):
+        raise DataError(
+            f"{_name(model)}.fit left {classes.tolist()} in classes_ where it was to learn the classes "
+            f"{np.unique(code).tolist()}: expected these, ascending"
+        )
+    return Estimator(model, classes.astype(np.int64))
 
 
-def fitted_already(estimator: Any, known: np.ndarray) -> Estimator:
+def fitted_already(
+    estimator: Any, known: np.ndarray, n_markers: int, markers: Sequence[str] | None = None
+) -> Estimator:
     """A classifier that the user has fitted, on the labels as they are.
 
     Parameters
@@ -97,20 +137,38 @@ def fitted_already(estimator: Any, known: np.ndarray) -> Estimator:
     estimator : scikit-learn style classifier
     known : numpy.ndarray, shape (n_labels,)
         Labels of the source.
+    n_markers : int
+        Of the source.
+    markers : sequence of str, optional
+        Their names.
 
     Raises
     ------
     DataError
-        If it is not fitted, or knows a label that the source does not have.
+        If it is not fitted, on other markers, or knows a label that the source does not have.
     """
     if not hasattr(estimator, "classes_"):
-        raise DataError(f"cv='prefit': {type(estimator).__name__} has no classes_: fit it, or pass a number")
+        raise DataError(f"cv='prefit': {_name(estimator)} has no classes_: fit it, or pass a number")
+    names = [str(name) for name in getattr(estimator, "feature_names_in_", ())]
+    if names and markers is not None:
+        learned, has = ", ".join(names), ", ".join(markers)
+    else:
+        learned, has = str(getattr(estimator, "n_features_in_", n_markers)), str(n_markers)
+    if learned != has:
+        raise DataError(
+            f"cv='prefit': {_name(estimator)} was fitted on other markers ({learned}) than the source has "
+            f"({has}): fit it on the source's, in their order"
+        )
     classes = np.asarray(estimator.classes_)
     strange = [label for label in classes.tolist() if label not in known.tolist()]
     if strange:
         hint = labels.suggestion(str(strange[0]), [str(label) for label in known])
         raise DataError(f"the classifier knows the label {strange[0]!r}, which the source lacks{hint}")
     return Estimator(estimator, np.array([np.flatnonzero(known == label)[0] for label in classes], np.int64))
+
+
+def _name(estimator: Any) -> str:
+    return type(estimator).__name__
 
 
 def check_estimator(estimator: Any, needs: Sequence[str] = ()) -> None:

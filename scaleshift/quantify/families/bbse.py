@@ -9,6 +9,7 @@ import numpy as np
 
 from scaleshift.blocks.block import Invalid
 from scaleshift.errors import DataError
+from scaleshift.quantify import parameters
 from scaleshift.quantify.base import Quantifier
 from scaleshift.quantify.features import ClassifierFeatures, Embedding, ExplicitEmbedding, FeatureMap
 from scaleshift.quantify.mixtures import Mixture, Resampled, gram_mixture, mean_mixture
@@ -92,6 +93,7 @@ class BBSE(Quantifier):
 
     def _check(self) -> None:
         super()._check()
+        parameters.check_switch("positive", self.positive)
         if self.soft and not self.positive:
             raise DataError("soft=True with positive=False: the plain inverse has no unknown share")
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from scaleshift.blocks.block import Invalid
+from scaleshift.quantify import parameters
 from scaleshift.quantify.base import Quantifier
 from scaleshift.quantify.classifier.models import check_estimator
 from scaleshift.quantify.families.bbse import PlainInverse
@@ -85,6 +86,7 @@ class ClassifyAndCount(Quantifier):
 
     def _check(self) -> None:
         super()._check()
+        parameters.check_switch("probabilistic", self.probabilistic)
         check_estimator(self.estimator, ("predict_proba",) if self.probabilistic else ())
 
     def _feature_map(self) -> FeatureMap:

@@ -10,7 +10,7 @@ import xarray as xr
 
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.planner import Planner
-from scaleshift.errors import DataError
+from scaleshift.quantify import parameters
 from scaleshift.quantify.base import Quantifier
 from scaleshift.quantify.classifier.calibration import KINDS
 from scaleshift.quantify.features import Embedding, FeatureMap
@@ -129,12 +129,13 @@ class MLLS(Quantifier):
 
     def _check(self) -> None:
         super()._check()
-        if self.calibration not in KINDS:
-            raise DataError(f"calibration={self.calibration!r}: expected 'bcts', 'vector' or None")
-        if not self.tol > 0:
-            raise DataError(f"tol={self.tol!r}: expected a number above 0")
-        if not isinstance(self.max_iter, int | np.integer) or self.max_iter < 0:
-            raise DataError(f"max_iter={self.max_iter!r}: expected a number of passes from 0")
+        kinds = "'bcts', 'vector' or None"
+        parameters.check("calibration", self.calibration, lambda v: v in KINDS, kinds)
+        parameters.check("tol", self.tol, lambda v: v > 0, "a number above 0")
+        whole = "a number of passes from 0"
+        parameters.check(
+            "max_iter", self.max_iter, lambda v: isinstance(v, int | np.integer) and v >= 0, whole
+        )
 
     def _feature_map(self) -> FeatureMap:
         return PosteriorFeatures(self.estimator, self.calibration, self.cv)

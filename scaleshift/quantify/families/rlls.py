@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scaleshift.blocks.block import Invalid
-from scaleshift.errors import DataError
+from scaleshift.quantify import parameters
 from scaleshift.quantify.base import Quantifier
 from scaleshift.quantify.classifier.models import check_estimator
 from scaleshift.quantify.features import ClassifierFeatures, Embedding, ExplicitEmbedding, FeatureMap
@@ -100,13 +100,11 @@ class RLLS(Quantifier):
 
     def _check(self) -> None:
         super()._check()
+        parameters.check_switch("probabilistic", self.probabilistic)
         check_estimator(self.estimator, ("predict_proba",) if self.probabilistic else ())
-        if not 0 <= self.alpha < np.inf:
-            raise DataError(f"alpha={self.alpha!r}: expected a number from 0")
-        if not 0 < self.delta < 1:
-            raise DataError(f"delta={self.delta!r}: expected a number between 0 and 1")
-        if not 0 <= self.gamma <= 1:
-            raise DataError(f"gamma={self.gamma!r}: expected a number from 0 to 1")
+        parameters.check("alpha", self.alpha, lambda v: 0 <= v < np.inf, "a number from 0")
+        parameters.check("delta", self.delta, lambda v: 0 < v < 1, "a number between 0 and 1")
+        parameters.check("gamma", self.gamma, lambda v: 0 <= v <= 1, "a number from 0 to 1")
 
     def _feature_map(self) -> FeatureMap:
         return ClassifierFeatures(self.estimator, "proba" if self.probabilistic else "hard", self.cv)

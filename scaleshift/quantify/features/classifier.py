@@ -12,6 +12,7 @@ from scipy import sparse
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import Array, to_numpy
+from scaleshift.quantify import parameters
 from scaleshift.quantify.classifier.cross_fit import CrossFit, cross_fit, same
 from scaleshift.quantify.classifier.models import check_estimator
 from scaleshift.quantify.features.base import Embedding, ExplicitEmbedding, FeatureMap, Source
@@ -70,8 +71,7 @@ class ClassifierFeatures(FeatureMap):
 
     def learn(self, source: Source) -> ClassifierEmbedding:
         """Fit the classifiers, and the kernel map on their outputs."""
-        if self.output not in OUTPUTS:
-            raise DataError(f"output={self.output!r}: expected one of {', '.join(OUTPUTS)}")
+        parameters.check("output", self.output, lambda v: v in OUTPUTS, "one of " + ", ".join(OUTPUTS))
         if self.kernel_map is not None and not isinstance(self.kernel_map, FeatureMap):
             raise DataError(f"kernel_map={self.kernel_map!r}: expected a map such as FourierFeatures()")
         check_estimator(self.estimator, () if self.output == "hard" else ("predict_proba",))

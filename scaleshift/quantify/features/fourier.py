@@ -14,6 +14,7 @@ from scaleshift.errors import DataError
 from scaleshift.kernels import dispatch
 from scaleshift.kernels.families import KERNELS, Kernel, normal_quantile, student_factor
 from scaleshift.kernels.reference import single_precision
+from scaleshift.quantify import parameters
 from scaleshift.quantify.features.base import ExplicitEmbedding, FeatureMap, Source, known_kernel
 from scaleshift.quantify.features.directions import directions
 
@@ -128,8 +129,7 @@ class FourierEmbedding(ExplicitEmbedding):
 
 def check_sampler(sampler: str, kernel: Kernel) -> None:
     """Raise a DataError unless frequencies of the kernel can be drawn so."""
-    if sampler not in SAMPLERS:
-        raise DataError(f"sampler={sampler!r}: expected one of {', '.join(SAMPLERS)}")
+    parameters.check("sampler", sampler, lambda v: v in SAMPLERS, "one of " + ", ".join(SAMPLERS))
     if sampler == "orthogonal" and kernel.quantile is not None:
         known = ", ".join(name for name, other in KERNELS.items() if other.quantile is None)
         raise DataError(

@@ -48,7 +48,7 @@ def histogram_sums(bins: list[np.ndarray], groups: np.ndarray, n_groups: int, n_
     for column, of_rows in enumerate(bins):
         counts = np.bincount(first + of_rows[taken], minlength=n_groups * n_bins)
         result[:, column] = counts.reshape(n_groups, n_bins)
-    return result.reshape(n_groups, -1)
+    return result.reshape(n_groups, len(bins) * n_bins)
 
 
 class MarkerHistograms(FeatureMap):

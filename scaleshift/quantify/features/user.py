@@ -15,6 +15,7 @@ from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
 from scaleshift.quantify import bandwidth
 from scaleshift.quantify.features.base import ExplicitEmbedding, FeatureMap, Source
+from scaleshift.quantify.user_objects import ask
 
 FITTED_ON = 20_000  # rows
 TILE = 1 << 20  # numbers that a call of transform makes, about
@@ -58,7 +59,7 @@ class UserFeatures(FeatureMap):
         fitted = _copied(self.transformer)
         _seed(fitted, source.seed_of(None))
         labels = source.rows.categories("label")[drawn["code"]]
-        found = fitted.fit(drawn["x"], labels)
+        found = ask(fitted, "fit", drawn["x"], labels)
         fitted = fitted if found is None else found
         n_features = _features(fitted, drawn["x"][:1], None).shape[1]
         embedding = UserEmbedding(fitted, n_features)
@@ -89,7 +90,7 @@ def _seed(transformer: Any, seed: int) -> None:
 
 def _features(transformer: Any, x: np.ndarray, n_features: int | None) -> np.ndarray:
     """Features (n, n_features) of rows, float64; DataError, naming the class, where they are none."""
-    found = transformer.transform(x)
+    found = ask(transformer, "transform", x)
     name = type(transformer).__name__
     values = np.asarray(found.toarray() if sparse.issparse(found) else found)
     if values.ndim != 2 or len(values) != len(x) or values.dtype.kind not in "biuf" or not values.shape[1]:

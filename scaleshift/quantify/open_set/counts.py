@@ -142,4 +142,4 @@ def _counted(place: np.ndarray, n: int, shape: tuple[int, ...]) -> np.ndarray:
 def _summed(place: np.ndarray, values: np.ndarray, n: int, n_kinds: int) -> np.ndarray:
     """Sums of the rows of `values` by place: (n, n_kinds, n_classes)."""
     columns = [np.bincount(place, column, n * n_kinds) for column in values.T]
-    return np.stack(columns, axis=1).reshape(n, n_kinds, -1)
+    return np.stack(columns, axis=1).reshape(n, n_kinds, values.shape[1])

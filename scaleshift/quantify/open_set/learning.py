@@ -13,6 +13,7 @@ from scaleshift.blocks import blas
 from scaleshift.errors import DataError
 from scaleshift.quantify.classifier.logistic import (
     Logistic,
+    check_range,
     default_classifier,
     mean_logistic,
     of_pipeline,
@@ -86,6 +87,7 @@ def learn(
     n_drawn = np.bincount(stratum, minlength=len(counts))
     weight = (counts / np.maximum(n_drawn, 1))[stratum]
     x = drawn["x"].astype(np.float64)
+    check_range(x)
     location = np.average(x, axis=0, weights=weight)
     scale = np.sqrt(np.average((x - location) ** 2, axis=0, weights=weight))
     scale[~(scale > 0)] = 1

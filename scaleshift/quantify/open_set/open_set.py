@@ -15,7 +15,7 @@ from scaleshift.blocks import blas, noise
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import DataError
-from scaleshift.quantify import remarks, result
+from scaleshift.quantify import parameters, remarks, result
 from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.classifier.models import check_estimator
 from scaleshift.quantify.flags import flag
@@ -295,11 +295,9 @@ class OpenSetQuantifier(BaseEstimator):
 
     def _check(self) -> None:
         """Refuse parameters that have no meaning."""
-        n = self.n_bootstrap
-        if not isinstance(n, int | np.integer) or n < 0 or n == 1:
-            raise DataError(f"n_bootstrap={n!r}: expected 0, or a number of replicates from 2")
-        if not 0 < self.level < 1:
-            raise DataError(f"level={self.level!r}: expected a number between 0 and 1")
+        parameters.check_replicates(self.n_bootstrap)
+        parameters.check_level(self.level)
+        parameters.check_switch("unknown", self.unknown)
         if not isinstance(self.n_landmarks, int | np.integer) or self.n_landmarks < 1:
             raise DataError(f"n_landmarks={self.n_landmarks!r}: expected a number from 1")
         check_estimator(self.classifier, ("predict_proba",))
@@ -320,6 +318,9 @@ class OpenSetQuantifier(BaseEstimator):
         """The result, of what was answered for the samples that have rows."""
         present = self.class_counts_ > 0
         unknown_class = self.learned_.strata.unknown
+        counted = self.counts_.predicted.any(axis=(0, 2))  # not so where no row of the class is finite
+        if unknown_class >= 0:
+            counted = np.delete(counted, unknown_class)
 
         def placed(values: np.ndarray, fill: float = np.nan) -> np.ndarray:
             full = np.full((len(samples), *values.shape[1:]), fill)
@@ -328,11 +329,12 @@ class OpenSetQuantifier(BaseEstimator):
 
         def by_label(values: np.ndarray) -> np.ndarray:
             full = np.full((len(samples), len(present), *values.shape[2:]), np.nan)
-            full[:, present] = placed(values)
+            full[:, present] = placed(values)[:, counted]
             return full
 
         # (n_samples, n_shares, 3): each with the ends of its interval
         shares = placed(np.stack([answers[name] for name in ("share", "low", "high")], axis=2))
+        shares = shares[:, np.append(counted, True)]
         proportion = np.full((len(samples), len(present), 3), np.nan)
         proportion[:, present] = shares[:, :-1]
         unknown = shares[:, -1]

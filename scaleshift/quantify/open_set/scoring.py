@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import softmax
 
 from scaleshift.quantify.classifier.cross_fit import log_posterior_of
+from scaleshift.quantify.classifier.logistic import standardised
 from scaleshift.quantify.classifier.models import Model
 from scaleshift.quantify.open_set.landmarks import Landmarks
 
@@ -35,7 +36,7 @@ class Scorer:
 
     def standardised(self, x: np.ndarray) -> np.ndarray:
         """Markers in units of the source's standard deviation, float64."""
-        return (x - self.location) / self.scale
+        return standardised(x, self.location, self.scale)
 
     def logits(self, z: np.ndarray) -> np.ndarray:
         """Of cells that were not learned from, the mean over the classifiers: -> (n, n_classes).

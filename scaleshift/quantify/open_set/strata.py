@@ -126,7 +126,7 @@ def _classes(labels: np.ndarray, counts: np.ndarray, unknown_class: Any) -> tupl
             return class_of, -1
         class_of[-1] = known.size
         return class_of, known.size
-    found = [code for code, label in enumerate(labels.tolist()) if label == unknown_class]
+    found = [code for code, label in enumerate(labels.tolist()) if np.array_equal(label, unknown_class)]
     if not found or class_of[found[0]] < 0:
         raise DataError(
             f"unknown_class={unknown_class!r}: the source has no cells of this label; expected 'auto', None, "

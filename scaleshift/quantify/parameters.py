@@ -1,0 +1,60 @@
+"""Does a parameter have a value with a meaning?  Whatever it is: a string, None, an array, any object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from scaleshift.errors import DataError
+
+
+def check(name: str, value: Any, meaningful: Callable[[Any], Any], expected: str) -> None:
+    """Refuse a value that is not `meaningful`, or that this cannot even be asked of.
+
+    Examples
+    --------
+    >>> check("level", 0.9, lambda value: 0 < value < 1, "a number between 0 and 1")
+    >>> check("level", "high", lambda value: 0 < value < 1, "a number between 0 and 1")
+    Traceback (most recent call last):
+    scaleshift.errors.DataError: level='high': expected a number between 0 and 1
+    """
+    try:
+        fine = bool(meaningful(value))
+    except (TypeError, ValueError):  # not to be compared with a number, or an array
+        fine = False
+    if not fine:
+        raise DataError(f"{name}={value!r}: expected {expected}")
+
+
+def check_switch(name: str, value: Any) -> None:
+    """Refuse what is neither True nor False.
+
+    Examples
+    --------
+    >>> check_switch("soft", "no")
+    Traceback (most recent call last):
+    scaleshift.errors.DataError: soft='no': expected True or False
+    """
+    check(
+        name,
+        value,
+        lambda v: isinstance(v, bool | int | np.bool_ | np.integer) and v in (0, 1),
+        "True or False",
+    )
+
+
+def check_replicates(n_bootstrap: Any) -> None:
+    """Refuse a number of replicates of which no interval can be made."""
+    check(
+        "n_bootstrap",
+        n_bootstrap,
+        lambda n: isinstance(n, int | np.integer) and n >= 0 and n != 1,
+        "0, or a number of replicates from 2",
+    )
+
+
+def check_level(level: Any) -> None:
+    """Refuse what is no level of an interval."""
+    check("level", level, lambda value: 0 < value < 1, "a number between 0 and 1")
