@@ -1,6 +1,6 @@
 """Which method is how far from the truth, and at what cost?  Every quantifier, on made-up and real studies.
 
-python benchmarks/quantify.py [--data FOLDER] [--methods NAME ...] [--json FILE]
+python benchmarks/quantify.py [--data FOLDER] [--coverage 40] [--methods NAME ...] [--json FILE]
 
 Mean L1 over the source's classes and CPU seconds of all fits and predictions of a setting. FOLDER holds the
 files of open_set.py, whose protocol this is: "kn" known cells only, "all" with ungated ones, one labelled
@@ -122,11 +122,25 @@ def measured(answer: Callable[[Problem], Answer], problems: list[Problem]) -> tu
     return float(np.mean(errors)), time.process_time() - start
 
 
+def coverage(name: str, draws: int) -> float:
+    """Share of 95 % intervals that hold the proportion the cells were drawn with, under label shift."""
+    held = []
+    for seed in range(100, 100 + draws):
+        problem = make(seed, n=4_000)
+        accepted = methods.accepted(name)
+        given = {k: v for k, v in {"random_state": seed}.items() if k in accepted}
+        found = methods.make(name, **given).fit(problem.x, problem.y).predict(problem.target).isel(sample=0)
+        low, high = found["proportion_low"].values, found["proportion_high"].values
+        held.append((low <= problem.alpha) & (problem.alpha <= high))
+    return float(np.mean(held))
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, help="folder with the three files")
     parser.add_argument("--methods", nargs="*", help="some of them")
+    parser.add_argument("--coverage", type=int, default=0, help="label shifts for the intervals' coverage")
     parser.add_argument("--json", type=Path, help="file to write the numbers to")
     given = parser.parse_args()
     settings: dict[str, list[Problem]] = {
@@ -139,6 +153,12 @@ def main() -> None:
                 settings[f"{data} {kind}/1"] = list(real(given.data, data, ungated))
     every = {name: (lambda problem, name=name: ours(name, problem)) for name in methods.available()} | peers()
     chosen = given.methods or list(every)
+    if given.coverage:
+        covered = {name: coverage(name, given.coverage) for name in chosen if name in methods.METHODS}
+        Console().print("95 % intervals that hold the drawn proportion", covered)
+        if given.json:
+            given.json.write_text(json.dumps(covered, indent=2) + "\n")
+        return
     table = Table("method", *settings, "CPU s")
     results: dict[str, dict[str, tuple[float, float]]] = {}
     for name in chosen:
