@@ -94,6 +94,7 @@ def main() -> None:
     for noise, title in NOISES.items():
         print(f"\nunknown cells: {title}; mean L2 error by their share")
         print(table(results, noise).round(4).to_string())
+    print(f"wrote {given.output}/contamination.csv and .png")
 
 
 if __name__ == "__main__":

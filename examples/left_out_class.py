@@ -4,9 +4,10 @@ python examples/left_out_class.py [--data FILE] [--output FOLDER]
 
 The setting of Figure 2 of Dussap, Blanchard and Cherief-Abdellatif (2023): every sample is the source for
 each other one of its laboratory, with all classes known, then with each class removed from the source.
-Without --data the demo study of the package is used. The figure's data are the T cell panel of the Human
-Immunology Project Consortium; FILE is a .npz file with X (cells, markers), y (codes), classes, sample
-(codes) and sample_names, in which a sample's laboratory is its name up to the last "_".
+Without --data four samples of the package's demo study are used, a few minutes. The figure's data are the T
+cell panel of the Human Immunology Project Consortium; FILE is a .npz file with X (cells, markers), y
+(codes), classes, sample (codes) and sample_names, in which a sample's laboratory is its name up to the last
+"_".
 Prints a table and writes left_out_class.csv and left_out_class.png.
 """
 
@@ -38,8 +39,8 @@ def load(path: Path | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if path is None:
         demo = ss.datasets.load_demo()
         code = demo["label_code"].values
-        kept = code >= 0
         sample = demo["sample"].values[demo["sample_code"].values]
+        kept = (code >= 0) & np.isin(sample, ["S01", "S02", "S05", "S07"])  # of one half of the study
         return demo["X"].values[kept], demo["label"].values[code[kept]], sample[kept]
     with np.load(path, allow_pickle=False) as stored:
         x = np.clip(stored["X"] * stored["scale"], 0, 4096)
@@ -60,6 +61,7 @@ def experiment(x: np.ndarray, y: np.ndarray, sample: np.ndarray, n: int = 10_000
     for source, target in permutations(taken, 2):
         if laboratory(source) != laboratory(target):
             continue
+        print(f"learned from {source}, asked about {target}", flush=True)
         xs, ys, xt, yt = x[taken[source]], y[taken[source]], x[taken[target]], y[taken[target]]
         mean, sd = xs.mean(axis=0), xs.std(axis=0)
         xs, xt = (xs - mean) / sd, (xt - mean) / sd
@@ -107,6 +109,7 @@ def main() -> None:
     plot(results, given.output / "left_out_class.png")
     print("Mean L2 error by class left out, and its share in the targets")
     print(table(results).round(4).to_string())
+    print(f"wrote {given.output}/left_out_class.csv and .png")
 
 
 if __name__ == "__main__":

@@ -43,8 +43,13 @@ REASONS = {
             "cells unlike every class",
             "cells of no known class, or a strong batch shift: compare novel with novel_unaligned",
         ),
+        Reason(
+            "K",
+            "unlike every class, counted as known",
+            "too few to tell from how samples differ: the intervals reach to where they are unknown",
+        ),
         Reason("M", "estimators disagree", "treat the proportions with care: label one more sample"),
-        Reason("D", "do not use", "the sample is too unlike the source: label one more sample"),
+        Reason("D", "do not use", "the sample is too unlike the source: label one more like it"),
     )
 }
 JOINT = "; "

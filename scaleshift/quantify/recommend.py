@@ -130,4 +130,4 @@ def _reason(
 
 
 def _number(error: float) -> str:
-    return f"{error:.3f}" if np.isfinite(error) else "no answer"
+    return f"{100 * error:.1f} %" if np.isfinite(error) else "no answer"

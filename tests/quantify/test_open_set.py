@@ -162,7 +162,7 @@ def test_a_hopeless_sample_is_flagged():
     target = rng.normal(size=(4_000, 2)) + (np.arange(4_000) < 3_900)[:, None]
     result = model(unknown=False).fit(x, y).predict(target)
     assert float(result["disagreement"][0]) > 0.2
-    assert str(result["flag"].values[0]).startswith("do not use: estimators differ by")
+    assert str(result["flag"].values[0]).startswith("do not use: the estimators' shares differ by ")
 
 
 def test_demo_study_within_the_bar():
@@ -394,3 +394,19 @@ def test_unknown_cells_do_not_pass_for_a_batch_shift():
     moved = model.predict(target[:600] + 1.5)  # this is one
     np.testing.assert_allclose(moved["proportion"].values[0], [0.5, 0.5], atol=0.03)
     assert moved["unknown"].item() < 0.05
+
+
+def test_novel_cells_below_the_gate_are_said_and_lie_within_the_intervals():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.normal(m, 1, (2_000, 2)) for m in (-3, 3)])
+    found = ss.OpenSetQuantifier(random_state=0).fit(x, np.repeat(["a", "b"], 2_000))
+    target = np.concatenate([rng.normal(m, 1, (n, 2)) for m, n in ((-3, 4_800), (3, 4_800), (14, 400))])
+    result = found.predict(target)
+    assert result["unknown"].item() == 0
+    assert result["unknown_high"].item() >= 0.04
+    assert (result["proportion_low"].values <= 0.48).all()
+    assert (result["proportion_high"].values >= 0.48).all()
+    assert result["flag"].item().startswith("unlike every class, counted as known: ")
+    clean = found.predict(target[:9_600])
+    assert clean["flag"].item() == ""
+    assert (clean["proportion_high"] - clean["proportion_low"]).max() < 0.04

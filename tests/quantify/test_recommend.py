@@ -47,7 +47,7 @@ def test_a_method_that_is_much_worse_where_a_class_is_left_out_is_left_aside():
     found = advised(known, class_out={"closed": 0.5, "open": 0.1})
     assert found.method == "open"
     assert (
-        "left aside as much worse where a class is left out (least error 0.100): closed (0.500)"
+        "left aside as much worse where a class is left out (least error 10.0 %): closed (50.0 %)"
         in found.reason
     )
     assert advised(known, class_out={"closed": 0.5, "open": 0.1}, share=0.0).method == "closed"

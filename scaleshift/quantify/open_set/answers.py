@@ -99,16 +99,22 @@ class Answerer:
         shares = self._estimates(estimators.closed, whole, source)
         plain = estimators.closed(Seen(whole.predicted[:1], whole.kinds[:1], whole.posteriors), first)[0]
         found = {"disagreement": np.abs(plain[0, 0] - plain[2, 0]).sum()}
-        hidden = 0.0
+        hidden, other = 0.0, None
         if self.gate is not None:
             clear = seen("clear_")
             open_shares = self._estimates(estimators.opened, clear, source)
             novel = np.clip(1 - open_shares[0].sum(), 0, 1)
             found |= {"novel": novel, "novel_unaligned": self._unaligned(state, clear, weights[0, 0], first)}
-            hidden = self.gate
             if novel > self.gate:
-                shares, hidden = open_shares, 0.0
-        found |= self._interval(self._divided(shares), self._freedom(n_folds), hidden)
+                shares = open_shares
+            else:
+                hidden, other = self.gate, self._divided(open_shares)
+        freedom = self._freedom(n_folds)
+        found |= self._interval(self._divided(shares), freedom, hidden)
+        if other is not None and "low" in found:  # the novel cells may be unknown all the same
+            also = self._interval(other, freedom, 0.0)
+            found["low"][:-1] = np.minimum(found["low"], also["low"])[:-1]
+            found["high"][:-1] = np.maximum(found["high"], also["high"])[:-1]
         flags = state["predicted"].sum(axis=0) - state["clear"].sum(axis=0)
         met = state["predicted"].sum(axis=0)
         found["flag_rate"] = np.where(met > 0, flags / np.maximum(met, 1), np.nan)

@@ -56,16 +56,17 @@ def with_diagnostics(result: xr.Dataset, values: Mapping[str, np.ndarray], marke
 
 def reasons(disagreement: np.ndarray, novel: np.ndarray, gate: float) -> list[list[str]]:
     """What these numbers say of each sample; empty texts are no reasons."""
-    found = []
-    for apart, share in zip(disagreement, novel, strict=True):
-        code = "D" if apart > USELESS else "M" if apart > DOUBTFUL else ""
-        doubt = f"estimators differ by {apart:.2f}"
-        found.append(
-            [
-                reason(code, doubt) if code else "",
-                reason("N", f"at least {per_cent(share)}, usual up to {per_cent(gate)}")
-                if share > gate
-                else "",
-            ]
-        )
-    return found
+    return [[_doubt(apart), _strange(share, gate)] for apart, share in zip(disagreement, novel, strict=True)]
+
+
+def _doubt(apart: float) -> str:
+    code = "D" if apart > USELESS else "M" if apart > DOUBTFUL else ""
+    detail = f"the estimators' shares differ by {100 * apart:.0f} percentage points in all"
+    return reason(code, detail) if code else ""
+
+
+def _strange(share: float, gate: float) -> str:
+    usual = f"usual up to {per_cent(gate)}"
+    if share > gate:
+        return reason("N", f"at least {per_cent(share)}, {usual}")
+    return reason("K", f"{per_cent(share)}, {usual}") if share > gate / 2 else ""
