@@ -58,7 +58,7 @@ def test_codes_that_another_process_has_written_are_not_read_with_the_old_names(
     path = tmp_path / "study.zarr"
     sample, names = np.repeat(["s1", "s2"], 50), np.array(["A", "B"])
     ss.write_cells(ss.as_cells(X[:100], sample, names[np.arange(100) % 2]), path, chunk_cells=16)
-    with Client(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None):
+    with Client(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"):
         opened = ss.open_cells(path)
         assert opened["label_code"].data.compute().tolist() == [0, 1] * 50  # the worker has the array open
         events = np.tile(np.arange(50), 2)
