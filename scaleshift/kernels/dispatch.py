@@ -14,6 +14,7 @@ from scaleshift.kernels.reference import Array, library
 
 _REFERENCE = "scaleshift.kernels.reference"
 _ENERGY = "scaleshift.kernels.energy"
+_MIXTURE = "scaleshift.kernels.mixture"
 
 # kernel -> library of the block -> the module whose function of that name serves it.
 # A new implementation is one entry here; libraries without one get the reference.
@@ -22,12 +23,13 @@ KERNELS: dict[str, dict[str, str]] = {
     "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier"},
     "exact_sums": {},
     "landmark_sums": {"numpy": "scaleshift.kernels.cpu.landmarks"},
+    "mixture_sums": {"numpy": _MIXTURE, "cupy": _MIXTURE},
     "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments"},
     "sliced_sums": {"numpy": "scaleshift.kernels.cpu.sliced", "cupy": _ENERGY},
 }
 
 
-def implementation(kernel: str, x: Array) -> Callable[..., np.ndarray]:
+def implementation(kernel: str, x: Array) -> Callable[..., Any]:
     """Return the function that serves a block.
 
     Parameters
@@ -139,3 +141,16 @@ def moment_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     [[[3.0], [5.0]]]
     """
     return implementation("moment_sums", x)(x, *arguments, **named)
+
+
+def mixture_sums(x: Array, *arguments: Any) -> dict[str, np.ndarray]:
+    """Sum what the next parameters of a mixture are made of: see `mixture.mixture_sums`.
+
+    Examples
+    --------
+    >>> from scaleshift.kernels.mixture import Components, Outcomes
+    >>> one = Components("diag", (1,), np.ones(1), np.zeros((1, 2)), np.ones((1, 2)))
+    >>> mixture_sums(np.ones((3, 2)), Outcomes(), one)["x"].tolist()
+    [[3.0, 3.0]]
+    """
+    return implementation("mixture_sums", x)(x, *arguments)
