@@ -14,7 +14,7 @@ import dask.array as da
 import numpy as np
 
 from scaleshift.blocks import passes
-from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.block import Block, Column, Rows
 from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
 from scaleshift.slices import inputs
@@ -186,6 +186,8 @@ def learn_kind(found: Given) -> Kind:
 
 def are_labels(predictions: Any, classes: np.ndarray) -> bool:
     """Whether predictions are labels, one a row, rather than probabilities."""
+    if isinstance(predictions, Column):
+        return True
     dtype = getattr(predictions, "dtype", None)
     predictions = predictions if dtype is not None else np.asarray(predictions)
     if getattr(predictions, "ndim", 1) != 1:
@@ -208,6 +210,8 @@ def _given_loss(block: Block) -> np.ndarray | None:
 
 def _are_measurements(targets: Any, predictions: Any) -> bool:
     """Whether targets are decimal numbers that numbers were predicted for."""
+    if isinstance(targets, Column) or isinstance(predictions, Column):
+        return False
     for values in (targets, predictions):
         values = values if hasattr(values, "dtype") else np.asarray(values)
         if getattr(values.dtype, "kind", "O") != "f" or getattr(values, "ndim", 1) != 1:
@@ -221,8 +225,10 @@ def _are_measurements(targets: Any, predictions: Any) -> bool:
 
 def _classes(found: np.ndarray, predictions: Any) -> np.ndarray:
     """All classes: those found, or all that whole numbers and the columns of predictions tell."""
+    if predictions is None or isinstance(predictions, Column):
+        return found
     shape = getattr(predictions, "shape", None) or np.shape(predictions)
-    if predictions is None or len(shape) < 2 or shape[1] in (1, len(found)):
+    if len(shape) < 2 or shape[1] in (1, len(found)):
         return found
     n = int(shape[1])
     if found.dtype.kind in "iu" and len(found) and found[0] >= 0 and found[-1] < n:

@@ -72,7 +72,8 @@ def look(block: Block, kind: Kind, products: bool) -> dict[str, Any]:
     """Moments of one block about its own mean, and its counts."""
     found = kind.outcome(block)
     weight = checked_weight(block)
-    _check(block, found)
+    _check(block, found, weight)
+    found = _weighted(found, weight)
     x = to_numpy(block.x)
     mass = weight.sum()
     mean = np.zeros(x.shape[1])
@@ -122,11 +123,18 @@ def checked_weight(block: Block) -> np.ndarray:
     return weight.astype(np.float64) * block.valid
 
 
-def _check(block: Block, found: Found) -> None:
+def _check(block: Block, found: Found, weight: np.ndarray) -> None:
+    """Rows of weight 0 may lack what they like: nothing is learned from them."""
     if found.label is not None:
-        _refuse(block, found.label < 0, "targets are missing")
+        _refuse(block, (found.label < 0) & (weight > 0), "targets are missing")
     if found.loss is not None:
-        _refuse(block, ~np.isfinite(found.loss), "losses are NaN or infinite")
+        _refuse(block, ~np.isfinite(found.loss) & (weight > 0), "losses are NaN or infinite")
+
+
+def _weighted(found: Found, weight: np.ndarray) -> Found:
+    """The same with errors and losses of 0 where the weight is: a NaN would not vanish by it."""
+    error, loss = (None if v is None else np.where(weight > 0, v, 0.0) for v in (found.error, found.loss))
+    return found._replace(error=error, loss=loss)
 
 
 def _refuse(block: Block, bad: np.ndarray, what: str) -> None:
