@@ -356,8 +356,8 @@ def map_rows(
 def keep(rows: Rows, prepare: Callable[..., Block], row_bytes: int, **parameters: Any) -> Kept:
     """Prepared blocks, for methods that pass over the same rows many times.
 
-    They stay in memory where all fit, in a third of what is free. Where they do not, each pass makes them again,
-    in the task of its kernel.
+    They stay in memory where all fit, in a third of what is free. Where they do not, each pass makes them
+    again, in the task of its kernel.
 
     Parameters
     ----------
