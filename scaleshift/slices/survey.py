@@ -82,7 +82,8 @@ def look(block: Block, kind: Kind, products: bool) -> dict[str, Any]:
     scatter = np.zeros((x.shape[1],) * (2 if products else 1))
     for tile, w in _tiles(x, weight):
         tile -= mean
-        scatter += (tile * w[:, None]).T @ tile if products else w @ (tile * tile)
+        tile *= np.sqrt(w)[:, None]
+        scatter += tile.T @ tile if products else np.einsum("ij,ij->j", tile, tile)  # a symmetric product
     return {
         "mass": mass,
         "mean": mean,
