@@ -77,7 +77,9 @@ def open_column(
         _check_length(found, manifest, place)
         kind = np.dtype(found.dtype).kind
         if found.ndim != 1 or kind not in "biufOUT":
-            raise DataError(f"{place} is {found.dtype} of shape {found.shape}: expected numbers or text, one a cell")
+            raise DataError(
+                f"{place} is {found.dtype} of shape {found.shape}: expected numbers or text, one a cell"
+            )
         reader = TextReader if kind in "OUT" else BlockReader
         dtype = np.dtype(object) if kind in "OUT" else np.dtype(found.dtype)
         return Column(lazy(reader(rows, f"{OBS}/{name}", (manifest.n_cells,), dtype)))

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from scaleshift.models.opening import open_model
-from scaleshift.models.predicting import known_classes, predictions
+from scaleshift.models.predicting import known_classes, name_of_model, other_classes, predictions
 
-__all__ = ["known_classes", "open_model", "predictions"]
+__all__ = ["known_classes", "name_of_model", "open_model", "other_classes", "predictions"]

@@ -110,7 +110,9 @@ def session_of(content: bytes) -> Any:
 def _inputs(found: Sequence[Any], name: str) -> tuple[tuple[str, ...], np.dtype, int | None]:
     """Names, dtype and number of features of what a model takes."""
     shown = ", ".join(f"{i.name} {i.type} {i.shape}" for i in found) or "none"
-    expected = f"{name} takes {shown}: expected one input (rows, features) of float32 or float64, or one a feature"
+    expected = (
+        f"{name} takes {shown}: expected one input (rows, features) of float32 or float64, or one a feature"
+    )
     types = {one.type for one in found}
     if len(types) != 1 or not types <= set(INPUTS) or any(len(one.shape or ()) != 2 for one in found):
         raise DataError(expected)

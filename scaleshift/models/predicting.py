@@ -22,7 +22,7 @@ FEW_ROWS = 1_000  # that a model is tried on
 CLOSE = 0.01  # probabilities that differ by less may rank either way in float32
 
 
-def predictions(model: Any, X: Any, classes: Any = None) -> Any:
+def predictions(model: Any, X: Any, classes: Any = None, *, columns: Any = None) -> Any:
     """Class probabilities of rows, by a model of any kind.
 
     Parameters
@@ -34,8 +34,10 @@ def predictions(model: Any, X: Any, classes: Any = None) -> Any:
         Columns are matched with the model's ``feature_names_in_`` where both have names. A few of its rows are
         read to try the model on.
     classes : array-like, shape (C,), optional
-        What the columns of the result are. Where left out: the model's ``classes_``. A model that has no
-        ``classes_`` is taken to have these, and a regressor (``predict`` alone) has none at all.
+        What the columns of the result are. Where left out: the model's own. A regressor (``predict`` alone)
+        has none.
+    columns : array-like, shape (C,), optional
+        Classes of the model's own columns, where it has no ``classes_``. Where left out: `classes`.
 
     Returns
     -------
@@ -54,20 +56,23 @@ def predictions(model: Any, X: Any, classes: Any = None) -> Any:
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> model = LogisticRegression().fit(X, ["a", "a", "b", "b"])
     >>> predictions(model, X, classes=["b", "a"]).round(1).tolist()
-    [[0.1, 0.9], [0.4, 0.6], [0.6, 0.4], [0.9, 0.1]]
+    [[0.2, 0.8], [0.4, 0.6], [0.6, 0.4], [0.8, 0.2]]
     """
     _refuse_unfit(model)
     rows = _matched(as_rows(X).only(), model)
     known = known_classes(model)
+    known = np.asarray(columns) if known is None and columns is not None else known
     if known is None and classes is None and not _is_regressor(model):
-        raise DataError(f"{_name(model)} does not tell its classes: pass classes=, in the order of its columns")
+        raise DataError(
+            f"{name_of_model(model)} does not tell its classes: pass columns=, in the order of its columns"
+        )
     asked = known if classes is None else np.asarray(classes)
     predictor = Predictor(model, asked, _positions(model, known, asked))
     few = first_rows(rows, FEW_ROWS)
     if len(few):
         _check_order(predictor, few)
-    columns = None if asked is None else len(asked)
-    result = passes.map_rows(predict_leaf, rows, columns, predictor=predictor)
+    width = None if asked is None else len(asked)
+    result = passes.map_rows(predict_leaf, rows, width, predictor=predictor)
     return graph.compute(result, in_memory=True) if rows.in_memory else result
 
 
@@ -112,7 +117,7 @@ class Predictor:
             found = found[:, 0]
         if found.ndim == 1 and found.dtype.kind in "biuf":
             found = np.column_stack([1 - found, found])
-        what, expected = f"{_name(self.model)}.predict_proba", (n, len(self.classes))
+        what, expected = f"{name_of_model(self.model)}.predict_proba", (n, len(self.classes))
         if found.shape != expected or found.dtype.kind not in "biuf":
             raise DataError(
                 f"{what} gave an array of shape {found.shape} and dtype {found.dtype}: expected numbers of shape "
@@ -121,20 +126,24 @@ class Predictor:
         fine = np.isfinite(found).all(axis=1)
         if not fine.all():
             row = start + int(np.flatnonzero(~fine)[0])
-            raise DataError(f"{what} gave NaN or infinite values, first for row {row}: expected probabilities")
+            raise DataError(
+                f"{what} gave NaN or infinite values, first for row {row}: expected probabilities"
+            )
         return found if self.positions is None else found[:, self.positions]
 
     def _one_hot(self, found: np.ndarray, n: int) -> np.ndarray:
         assert self.classes is not None
         if found.shape != (n,):
-            raise DataError(f"{_name(self.model)}.predict gave an array of shape {found.shape}, expected ({n},)")
-        codes = labels.encode(found, self.classes, f"{_name(self.model)} predicts a label that")
+            raise DataError(
+                f"{name_of_model(self.model)}.predict gave an array of shape {found.shape}, expected ({n},)"
+            )
+        codes = labels.encode(found, self.classes, f"{name_of_model(self.model)}: the predicted label")
         return (codes[:, None] == np.arange(len(self.classes))).astype(np.float64)
 
     def _numbers(self, found: np.ndarray, x: np.ndarray) -> np.ndarray:
         if found.shape != (len(x),) or found.dtype.kind not in "biuf":
             raise DataError(
-                f"{_name(self.model)}.predict gave an array of shape {found.shape} and dtype {found.dtype}: "
+                f"{name_of_model(self.model)}.predict gave an array of shape {found.shape} and dtype {found.dtype}: "
                 f"expected {len(x)} numbers; pass classes= where it predicts labels"
             )
         return found
@@ -172,7 +181,7 @@ def _matched(rows: Rows, model: Any) -> Rows:
     try:
         return rows.matched(markers, int(n or len(markers or ())))
     except DataError as error:
-        raise DataError(f"{_name(model)}: {error}") from None
+        raise DataError(f"{name_of_model(model)}: {error}") from None
 
 
 def _positions(model: Any, known: np.ndarray | None, asked: np.ndarray | None) -> np.ndarray | None:
@@ -188,9 +197,13 @@ def _positions(model: Any, known: np.ndarray | None, asked: np.ndarray | None) -
 def other_classes(model: Any, theirs: Sequence[Any], ours: Sequence[Any]) -> str:
     """What is wrong with a model of other classes, both named."""
     kinds = {type(label).__name__ for label in theirs}, {type(label).__name__ for label in ours}
-    types = f" ({'/'.join(sorted(kinds[0]))} against {'/'.join(sorted(kinds[1]))})" if kinds[0] != kinds[1] else ""
+    types = (
+        f" ({'/'.join(sorted(kinds[0]))} against {'/'.join(sorted(kinds[1]))})"
+        if kinds[0] != kinds[1]
+        else ""
+    )
     return (
-        f"{_name(model)} knows the classes {_listed(theirs)}, the labels are {_listed(ours)}{types}: relabel one "
+        f"{name_of_model(model)} knows the classes {_listed(theirs)}, the labels are {_listed(ours)}{types}: relabel one "
         "of them so that they agree"
     )
 
@@ -202,21 +215,21 @@ def _check_order(predictor: Predictor, x: np.ndarray) -> None:
     named = None if asked is None or predictor.classes is None else asked(x)
     if named is None:
         return
-    codes = labels.encode(named, predictor.classes, f"{_name(predictor.model)} predicts a label that")
+    codes = labels.encode(named, predictor.classes, f"{name_of_model(predictor.model)}: the predicted label")
     best = found.argmax(axis=1)
     of_named = found[np.arange(len(found)), codes]
     wrong = np.flatnonzero(found.max(axis=1) - of_named > CLOSE)
     if wrong.size:
         row = int(wrong[0])
         raise DataError(
-            f"{_name(predictor.model)} does not have its columns in the order of the classes "
+            f"{name_of_model(predictor.model)} does not have its columns in the order of the classes "
             f"{_listed(predictor.classes)}: for row {row} column {int(best[row])} is the most probable, and the "
             f"label that it gives is {named[row]!r}; export it with the default zipmap, which names them"
         )
 
 
-def _name(model: Any) -> str:
-    """Of the file, or of the class."""
+def name_of_model(model: Any) -> str:
+    """What a model is called in messages: by its file, or its class."""
     return model.name if isinstance(model, OnnxModel) else type(model).__name__
 
 
