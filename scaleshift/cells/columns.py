@@ -1,4 +1,4 @@
-"""What stands in a column of `obs` that is neither sample nor label?  Such as predictions: read block by block."""
+"""What stands in a column of `obs` that is neither sample nor label, such as predictions?  Read by blocks."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def open_column(
         kind = np.dtype(found.dtype).kind
         if found.ndim != 1 or kind not in "biufOUT":
             raise DataError(
-                f"{place} is {found.dtype} of shape {found.shape}: expected numbers or text, one a cell"
+                f"{place} is {found.dtype} of shape {found.shape}: expected one number or text a cell"
             )
         reader = TextReader if kind in "OUT" else BlockReader
         dtype = np.dtype(object) if kind in "OUT" else np.dtype(found.dtype)
@@ -111,5 +111,5 @@ def _obs(group: zarr.Group) -> list[str]:
 def _check_length(array: zarr.Array, manifest: Manifest, place: str) -> None:
     if array.shape[0] < manifest.n_cells:
         raise DataError(
-            f"{place} has {array.shape[0]} values, the study {manifest.n_cells} cells: write the column again for all"
+            f"{place} has {array.shape[0]} values, the study {manifest.n_cells} cells: write it again for all"
         )

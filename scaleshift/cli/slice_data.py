@@ -1,4 +1,4 @@
-"""Which embeddings, labels and predictions does `scaleshift slices` work on?  Of a study, or of a Zarr group."""
+"""Which embeddings, labels and predictions are sliced?  Those of a study, or of any Zarr group."""
 
 from __future__ import annotations
 
@@ -155,7 +155,8 @@ def _without(opening: Opening, samples: list[Any], of_x: Sequence[str]) -> list[
     left = [name for name in features if name not in of_x]
     if not left:
         raise DataError(
-            f"--predictions {','.join(of_x)} are all features of {opening.store}: none is left to slice by"
+            f"--predictions {','.join(of_x)} are all the features of {opening.store}: "
+            "none is left to slice by"
         )
     return left
 
@@ -180,15 +181,13 @@ class _Found:
             return classes, replace(self.labels, categories=classes)
         n = self.probabilities.shape[1] if self.probabilities.ndim == 2 else 1
         if n == 1 and len(labels) == 2:
-            remarks.append(
-                f"{self.name} is taken as the probability of {labels[1]}, the second of two labels"
-            )
+            remarks.append(f"{self.name} is taken as the probability of {labels[1]}, the second label")
             return labels, self.probabilities
         if n != len(labels):
             listed = ", ".join(map(str, labels))
             raise DataError(
-                f"--predictions {self.name}: {n} column(s) of probabilities, and {len(labels)} labels ({listed}): name "
-                "one column of X a label, in this order, or a column of obs that holds predicted labels"
+                f"--predictions {self.name}: {n} column(s) of probabilities, and {len(labels)} labels "
+                f"({listed}): name one column of X a label, in this order, or a column of obs that holds predicted labels"
             )
         remarks.append(f"{self.name} are taken as the probabilities of {', '.join(map(str, labels))}")
         return labels, self.probabilities
@@ -217,7 +216,8 @@ def _column_of_study(asked: Asked, opening: Opening, samples: list[Any]) -> _Fou
     if unknown or not wanted:
         first = unknown[0] if unknown else name
         raise DataError(
-            f"{asked.store} has no column {first!r} in obs or X for --predictions{suggestion(first, [*of_obs, *markers])}"
+            f"{asked.store} has no column {first!r} in obs or X for --predictions"
+            f"{suggestion(first, [*of_obs, *markers])}"
         )
     x = open_cells(asked.store, samples, markers=wanted)["X"].data
     return _Found(name, probabilities=x if len(wanted) > 1 else x[:, 0], of_x=tuple(wanted))
@@ -274,9 +274,7 @@ def _by_model(model: Any, x: Any, labels: np.ndarray, remarks: list[str]) -> tup
     if known is None:
         known = np.sort(labels)  # as scikit-learn has its columns
         if hasattr(model, "predict_proba"):
-            remarks.append(
-                f"{name} does not name its columns: they are taken as {', '.join(map(str, known))}"
-            )
+            remarks.append(f"{name} names no classes: its columns are taken as {', '.join(map(str, known))}")
         return labels, predictions(model, x, classes=labels, columns=known)
     strange = [label for label in labels.tolist() if label not in known.tolist()]
     if strange:
@@ -294,7 +292,7 @@ def _union(what: str, predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:
         kinds = [type(names[0]).__name__ if names else "nothing" for names in (theirs, ours)]
         types = f" ({kinds[0]} against {kinds[1]})" if kinds[0] != kinds[1] else ""
         raise DataError(
-            f"{what} predicts {', '.join(map(str, theirs[:8]))}, and the labels are {', '.join(map(str, ours[:8]))}"
-            f"{types}: no class is the same"
+            f"{what} predicts {', '.join(map(str, theirs[:8]))}, and the labels are "
+            f"{', '.join(map(str, ours[:8]))}{types}: no class is the same"
         )
     return np.array([*ours, *(label for label in theirs if label not in ours)])

@@ -1,4 +1,4 @@
-"""scaleshift slices: where does a trained model fail?  Groups of rows with more errors than the rest, in words."""
+"""scaleshift slices: where does a trained model fail?  Rows with more errors than the rest, in words."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def _components(context: click.Context, parameter: click.Parameter, text: str) -
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
-    help="The trained model: .onnx (extra onnx) or .skops (extra skops). It is run on the features, or on the "
-    "columns that it names. Pickles are not opened: they can run any code.",
+    help="The trained model: .onnx (extra onnx) or .skops (extra skops). It is run on the features, or on "
+    "the columns that it names. Pickles are not opened: they can run any code.",
 )
 @click.option(
     "--predictions",
@@ -65,7 +65,8 @@ def _components(context: click.Context, parameter: click.Parameter, text: str) -
     type=click.Choice(list(METHODS)),
     default="domino",
     show_default=True,
-    help="domino: components of a mixture of embeddings, labels and predictions. spotlight: regions of high loss.",
+    help="domino: components of a mixture of embeddings, labels and predictions. spotlight: regions of "
+    "high loss.",
 )
 @click.option("--slices", "n_slices", type=click.IntRange(1), default=5, show_default=True, help="How many.")
 @click.option(
@@ -161,7 +162,7 @@ def _described(slicer: Any, asked: Asked) -> xr.Dataset:
         "study": asked.store,
         "model": None if asked.model is None else str(asked.model),
         "predictions": asked.predictions,
-        "target": asked.select,
+        "select": asked.select,
     }
     return slicer.describe().assign_attrs({name: text for name, text in origin.items() if text is not None})
 
@@ -169,7 +170,7 @@ def _described(slicer: Any, asked: Asked) -> xr.Dataset:
 def write(slicer: Any, data: SliceData, result: xr.Dataset, output: Path, memberships: bool) -> list[str]:
     """Write table, picture, result, model and memberships; the remarks returned say what was written.
 
-    Memberships that an earlier run wrote and this one does not are removed: they would be taken for this one's.
+    Memberships of an earlier run that this one does not write are removed: they would be taken for its own.
     """
     from scaleshift import report
 
@@ -200,7 +201,7 @@ def _memberships(slicer: Any, data: SliceData, result: xr.Dataset) -> xr.Dataset
         coords={"slice": result["slice"].values},
         attrs={
             name: result.attrs[name]
-            for name in (OURS, "method", "seed", "study", "target")
+            for name in (OURS, "method", "seed", "study", "select")
             if name in result.attrs
         },
     )
@@ -214,6 +215,10 @@ def _write_zarr(dataset: xr.Dataset, path: Path) -> None:
         raise DataError(
             f"{path} is there, and scaleshift did not write it: choose another --output, or delete it"
         )
+    text = {
+        name: values.astype(object) for name, values in dataset.variables.items() if values.dtype.kind == "U"
+    }
+    dataset = dataset.assign(text)  # of variable length: text of fixed width is outside the Zarr v3 spec
     staged = path.with_name(f".{path.name}-{uuid4().hex}")
     try:
         with blas.one_thread():

@@ -80,8 +80,8 @@ def read(content: bytes, name: str) -> OnnxModel:
     Raises
     ------
     DataError
-        If onnxruntime is missing, the file is damaged, it takes other inputs than one of numbers (n, d) or one
-        (n, 1) a feature, or its outputs hold neither probabilities nor labels.
+        If onnxruntime is missing, the file is damaged, it takes other inputs than one of numbers (n, d) or
+        one (n, 1) a feature, or its outputs hold neither probabilities nor labels.
     """
     optional("onnxruntime", EXTRA, f"opening {name}")
     try:
@@ -111,7 +111,7 @@ def _inputs(found: Sequence[Any], name: str) -> tuple[tuple[str, ...], np.dtype,
     """Names, dtype and number of features of what a model takes."""
     shown = ", ".join(f"{i.name} {i.type} {i.shape}" for i in found) or "none"
     expected = (
-        f"{name} takes {shown}: expected one input (rows, features) of float32 or float64, or one a feature"
+        f"{name} takes {shown}: expected float32 or float64 of shape (rows, features), or one a feature"
     )
     types = {one.type for one in found}
     if len(types) != 1 or not types <= set(INPUTS) or any(len(one.shape or ()) != 2 for one in found):
@@ -152,8 +152,8 @@ def _with_classes(model: OnnxProbabilities) -> OnnxProbabilities:
     width = model.n_features_in_
     if width is None:
         raise DataError(
-            f"{model.name} takes any number of features, and names its classes only as it runs: export it with a "
-            "fixed number of features, or with zipmap=False"
+            f"{model.name} takes any number of features, and names its classes only as it runs: export it "
+            "with a fixed number of features, or with zipmap=False"
         )
     first: Mapping[Any, float] = model.run(np.zeros((1, width)))[0]
     return replace(model, classes_=np.array(list(first)))

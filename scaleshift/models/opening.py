@@ -35,8 +35,8 @@ def open_model(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     object
-        With ``predict_proba(x)``, (n, d) -> (n, C), or, where an ONNX model gives labels alone, ``predict(x)``
-        -> (n,); ``classes_``, (C,), or None where an ONNX model does not tell them.
+        With ``predict_proba(x)``, (n, d) -> (n, C), or, where an ONNX model gives labels alone,
+        ``predict(x)`` -> (n,); ``classes_``, (C,), or None where an ONNX model does not tell them.
 
     Raises
     ------

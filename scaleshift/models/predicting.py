@@ -1,4 +1,4 @@
-"""What does a model predict for rows of any number?  Probabilities in the order of the classes, block by block."""
+"""What does a model predict for any number of rows?  Probabilities of the classes, block by block."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def predictions(model: Any, X: Any, classes: Any = None, *, columns: Any = None)
         With ``predict_proba(x)``, (n, d) -> (n, C) or the probability of the second of two classes, or
         with ``predict(x)`` -> (n,) labels: scikit-learn's, what `open_model` gives, or any other.
     X : array-like, shape (n, n_markers), or a cells dataset
-        Columns are matched with the model's ``feature_names_in_`` where both have names. A few of its rows are
-        read to try the model on.
+        Columns are matched with the model's ``feature_names_in_`` where both have names. A few of its rows
+        are read to try the model on.
     classes : array-like, shape (C,), optional
         What the columns of the result are. Where left out: the model's own. A regressor (``predict`` alone)
         has none.
@@ -63,14 +63,12 @@ def predictions(model: Any, X: Any, classes: Any = None, *, columns: Any = None)
     known = known_classes(model)
     known = np.asarray(columns) if known is None and columns is not None else known
     if known is None and classes is None and not _is_regressor(model):
-        raise DataError(
-            f"{name_of_model(model)} does not tell its classes: pass columns=, in the order of its columns"
-        )
+        raise DataError(f"{name_of_model(model)} does not tell its classes: pass columns=, in their order")
     asked = known if classes is None else np.asarray(classes)
     predictor = Predictor(model, asked, _positions(model, known, asked))
     few = first_rows(rows, FEW_ROWS)
     if len(few):
-        _check_order(predictor, few)
+        _check_order(predictor, few, asked if known is None else known)
     width = None if asked is None else len(asked)
     result = passes.map_rows(predict_leaf, rows, width, predictor=predictor)
     return graph.compute(result, in_memory=True) if rows.in_memory else result
@@ -120,15 +118,13 @@ class Predictor:
         what, expected = f"{name_of_model(self.model)}.predict_proba", (n, len(self.classes))
         if found.shape != expected or found.dtype.kind not in "biuf":
             raise DataError(
-                f"{what} gave an array of shape {found.shape} and dtype {found.dtype}: expected numbers of shape "
-                f"{expected}, a column for each of the classes {_listed(self.classes)}"
+                f"{what} gave an array of shape {found.shape} and dtype {found.dtype}: expected numbers "
+                f"of shape {expected}, a column for each of the classes {_listed(self.classes)}"
             )
         fine = np.isfinite(found).all(axis=1)
         if not fine.all():
             row = start + int(np.flatnonzero(~fine)[0])
-            raise DataError(
-                f"{what} gave NaN or infinite values, first for row {row}: expected probabilities"
-            )
+            raise DataError(f"{what} gave NaN or infinite values, first in row {row}: not probabilities")
         return found if self.positions is None else found[:, self.positions]
 
     def _one_hot(self, found: np.ndarray, n: int) -> np.ndarray:
@@ -143,8 +139,8 @@ class Predictor:
     def _numbers(self, found: np.ndarray, x: np.ndarray) -> np.ndarray:
         if found.shape != (len(x),) or found.dtype.kind not in "biuf":
             raise DataError(
-                f"{name_of_model(self.model)}.predict gave an array of shape {found.shape} and dtype {found.dtype}: "
-                f"expected {len(x)} numbers; pass classes= where it predicts labels"
+                f"{name_of_model(self.model)}.predict gave an array of shape {found.shape} and dtype "
+                f"{found.dtype}: expected {len(x)} numbers; pass classes= where it predicts labels"
             )
         return found
 
@@ -161,8 +157,8 @@ def _refuse_unfit(model: Any) -> None:
     if isinstance(model, type) or not (hasattr(model, "predict_proba") or hasattr(model, "predict")):
         name = model.__name__ if isinstance(model, type) else type(model).__name__
         raise DataError(
-            f"model: {name} has no predict_proba and no predict that could be called: pass a fitted model, or "
-            "the path of one to open_model first"
+            f"model: {name} has no predict_proba and no predict that could be called: pass a fitted model, "
+            "or the path of one to open_model first"
         )
 
 
@@ -203,28 +199,28 @@ def other_classes(model: Any, theirs: Sequence[Any], ours: Sequence[Any]) -> str
         else ""
     )
     return (
-        f"{name_of_model(model)} knows the classes {_listed(theirs)}, the labels are {_listed(ours)}{types}: relabel one "
-        "of them so that they agree"
+        f"{name_of_model(model)} knows the classes {_listed(theirs)}, the labels are {_listed(ours)}{types}: "
+        "relabel one of them so that they agree"
     )
 
 
-def _check_order(predictor: Predictor, x: np.ndarray) -> None:
+def _check_order(predictor: Predictor, x: np.ndarray, known: np.ndarray | None) -> None:
     """Try a model on a few rows; one that names its most probable class shows the order of its columns."""
     found = predictor(x, 0)
     asked = getattr(predictor.model, "most_probable", None)
     named = None if asked is None or predictor.classes is None else asked(x)
     if named is None:
         return
+    assert predictor.classes is not None and known is not None
     codes = labels.encode(named, predictor.classes, f"{name_of_model(predictor.model)}: the predicted label")
-    best = found.argmax(axis=1)
     of_named = found[np.arange(len(found)), codes]
     wrong = np.flatnonzero(found.max(axis=1) - of_named > CLOSE)
     if wrong.size:
         row = int(wrong[0])
         raise DataError(
             f"{name_of_model(predictor.model)} does not have its columns in the order of the classes "
-            f"{_listed(predictor.classes)}: for row {row} column {int(best[row])} is the most probable, and the "
-            f"label that it gives is {named[row]!r}; export it with the default zipmap, which names them"
+            f"{_listed(known)}: {predictor.classes[found[row].argmax()]!s} would be the most probable for row "
+            f"{row}, and the model says {named[row]!s}; export it with the default zipmap, which names them"
         )
 
 

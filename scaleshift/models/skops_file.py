@@ -51,5 +51,6 @@ def read(content: bytes, name: str) -> Any:
 
 def _damaged(name: str, error: Exception) -> DataError:
     return DataError(
-        f"{name} is no skops file, or a damaged one ({type(error).__name__}: {error}): write it with skops.io.dump"
+        f"{name} is no skops file, or a damaged one ({type(error).__name__}: {error}): "
+        "write it with skops.io.dump"
     )

@@ -1,4 +1,4 @@
-"""How do I show a result? As a table, a workbook, in the terminal, as a plot; beside the gates; slices too."""
+"""How do I show a result? As a table, a workbook, in the terminal, as a plot; beside the gates."""
 
 from scaleshift.report.gated import GatedSummary, compare_gated, summarize_gated
 from scaleshift.report.plot import plot

@@ -106,14 +106,8 @@ def slice_text(result: xr.Dataset, *, width: int | None = None) -> Group:
     _require(result)
     errors = _has_errors(result)
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    headings = (
-        "slice",
-        "rows",
-        "share %",
-        *(("errors %", "interval") if errors else ("mean loss", "elsewhere")),
-        "p",
-    )
-    for heading in headings:
+    outcome = ("errors %", "interval") if errors else ("mean loss", "elsewhere")
+    for heading in ("slice", "rows", "share %", *outcome, "p"):
         shown.add_column(heading, justify="right", no_wrap=True)
     for one in _slices(result):
         shown.add_row(*map(Text, _numbers(one, errors)))
@@ -159,9 +153,9 @@ def _caption(result: xr.Dataset, errors: bool) -> str:
 def slice_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figure:
     """Slices as a picture: how often each is wrong, and which features set it apart.
 
-    The first panel has the share of errors of each slice with its interval, and a line at that of all rows (mean
-    losses where there are no errors). Then comes a panel for each of the first 24 slices: standardised
-    differences from all other rows, of the eight features that differ most.
+    The first panel has the share of errors of each slice with its interval, and a dashed line at that of all
+    rows (mean losses where there are no errors). Then comes a panel for each of the first 24 slices:
+    standardised differences from all other rows, of the eight features that differ most.
 
     Parameters
     ----------
@@ -183,7 +177,7 @@ def slice_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -
     Examples
     --------
     >>> [axes.get_title(loc="left") for axes in slice_plot(_example()).axes]
-    ['errors by slice', 'slice 0: 5 % of rows, 40 % wrong']
+    ['errors by slice (dashed: all rows)', 'slice 0: 5 % of rows, 40 % wrong']
     """
     from matplotlib.figure import Figure
 
@@ -223,21 +217,12 @@ def _draw_errors(axes: Axes, result: xr.Dataset) -> None:
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     if overall in result and np.isfinite(float(result[overall])):
         axes.axvline(float(result[overall]), color=HIGH, linestyle="--", linewidth=1)
-        axes.text(
-            float(result[overall]),
-            1.0,
-            " all rows",
-            transform=axes.get_xaxis_transform(),
-            va="bottom",
-            color=HIGH,
-            size=7,
-        )
     axes.set_yticks(places, [str(number) for number in result["slice"].values], size=8)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.set_ylabel("slice", size=8)
     axes.set_xlabel("share of errors, with interval" if errors else "mean loss", size=8)
-    _finish(axes, "errors by slice" if errors else "losses by slice")
+    _finish(axes, f"{'errors' if errors else 'losses'} by slice (dashed: all rows)")
 
 
 def _draw_profile(axes: Axes, one: xr.Dataset, reach: float) -> None:
@@ -295,8 +280,8 @@ def is_slices(result: xr.Dataset) -> bool:
 def _require(result: xr.Dataset) -> None:
     if not is_slices(result):
         raise DataError(
-            f"this describes no slices: it has the variables {sorted(map(str, result))}, expected {list(NEEDED)} "
-            "over (slice); pass the Dataset that a slicer's describe returns"
+            f"this describes no slices: it has the variables {sorted(map(str, result))}, expected "
+            f"{list(NEEDED)} over (slice); pass the Dataset that a slicer's describe returns"
         )
 
 

@@ -93,7 +93,7 @@ class DominoSlicer(Slicer):
         Components that are slices, best first.
     slice_scores_ : numpy.ndarray, shape (K,)
         What they were ranked by.
-    bic_ : dict of int to float
+    bic_ : dict of str to float
         Bayesian information criterion a row, by the number of components.
 
     References
@@ -348,7 +348,7 @@ class DominoSlicer(Slicer):
             "slice_scores_": scores,
             "slice_components_": chosen,
             "profile_": self._profile(rows, slices, preparation),
-            "bic_": {f.mixture.n_components: float(c) for f, c in zip(fits, criterion, strict=True)},
+            "bic_": {str(f.mixture.n_components): float(c) for f, c in zip(fits, criterion, strict=True)},
         }
         for name, value in found.items():
             setattr(self, name, value)

@@ -26,9 +26,9 @@ def embed(
     Parameters
     ----------
     function : callable
-        ``function(x)``, (n, n_markers) numpy -> (n, k) finite numbers, row by row: what it gives for a row must
-        not depend on the other rows of the block. It is called on blocks, from several threads at a time, and
-        travels to the workers of a cluster.
+        ``function(x)``, (n, n_markers) numpy -> (n, k) finite numbers, row by row: what it gives for a row
+        must not depend on the other rows of the block. It is called on blocks, from several threads at a
+        time, and travels to the workers of a cluster.
     X : array-like, shape (n, n_markers), or a cells dataset
         numpy, Dask, CuPy, pandas, xarray or AnnData.
     n_columns : int, optional

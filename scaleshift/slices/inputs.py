@@ -1,7 +1,8 @@
 """Where do embeddings, targets, predictions and losses come from?  A table and names of columns, or arrays.
 
 A table is a pandas DataFrame, an xarray Dataset, an AnnData object or any mapping of names to columns; of a
-cells dataset the markers are the embeddings, the labels the targets, unless others are named. What comes out are rows, as every pass takes them, and what kind of outcome they have (`outcomes`).
+cells dataset the markers are the embeddings, and the labels the targets, unless others are named. What comes
+out are rows, as every pass takes them, and what kind of outcome they have (`outcomes`).
 """
 
 from __future__ import annotations
