@@ -211,7 +211,8 @@ def _check_order(predictor: Predictor, x: np.ndarray, known: np.ndarray | None) 
     named = None if asked is None or predictor.classes is None else asked(x)
     if named is None:
         return
-    assert predictor.classes is not None and known is not None
+    assert predictor.classes is not None
+    assert known is not None
     codes = labels.encode(named, predictor.classes, f"{name_of_model(predictor.model)}: the predicted label")
     of_named = found[np.arange(len(found)), codes]
     wrong = np.flatnonzero(found.max(axis=1) - of_named > CLOSE)
@@ -219,8 +220,8 @@ def _check_order(predictor: Predictor, x: np.ndarray, known: np.ndarray | None) 
         row = int(wrong[0])
         raise DataError(
             f"{name_of_model(predictor.model)} does not have its columns in the order of the classes "
-            f"{_listed(known)}: {predictor.classes[found[row].argmax()]!s} would be the most probable for row "
-            f"{row}, and the model says {named[row]!s}; export it with the default zipmap, which names them"
+            f"{_listed(known)}: {predictor.classes[found[row].argmax()]!s} would be the most probable for "
+            f"row {row}, and the model says {named[row]!s}; export it with the default zipmap, which names them"
         )
 
 
