@@ -187,7 +187,7 @@ class _Found:
             listed = ", ".join(map(str, labels))
             raise DataError(
                 f"--predictions {self.name}: {n} column(s) of probabilities, and {len(labels)} labels "
-                f"({listed}): name one column of X a label, in this order, or one of obs with predicted labels"
+                f"({listed}): name one column of X a label, in this order, or one of obs of predicted labels"
             )
         remarks.append(f"{self.name} are taken as the probabilities of {', '.join(map(str, labels))}")
         return labels, self.probabilities

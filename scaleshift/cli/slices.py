@@ -143,9 +143,6 @@ def _slicer(
     """The slicer of a name; `components` None where none were asked for."""
     from scaleshift import slices as package
 
-    found = getattr(package, METHODS[method], None)
-    if found is None:
-        raise click.UsageError(f"--method {method} is not in this version: use domino")
     settings: dict[str, Any] = {"n_slices": n_slices, "random_state": seed, "checkpoint": checkpoint}
     if components is not None:
         if method != "domino":
@@ -153,6 +150,9 @@ def _slicer(
         if components != "auto" and int(components) < n_slices:
             raise click.UsageError(f"--components {components} are fewer than --slices {n_slices}")
         settings["n_mixture_components"] = components
+    found = getattr(package, METHODS[method], None)
+    if found is None:
+        raise click.UsageError(f"--method {method} is not in this version: use domino")
     return found(**settings)
 
 

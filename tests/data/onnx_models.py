@@ -33,7 +33,9 @@ def main() -> None:
     maps = helper.make_value_info("maps", helper.make_sequence_type_proto(row))
     ml, classes = {"domain": "ai.onnx.ml"}, {"classlabels_strings": LABELS}
     weights = {"coefficients": COEFFICIENTS, "intercepts": INTERCEPTS, "post_transform": "SOFTMAX"}
-    logistic = helper.make_node("LinearClassifier", ["x"], ["label", "probabilities"], **ml, **classes, **weights)
+    logistic = helper.make_node(
+        "LinearClassifier", ["x"], ["label", "probabilities"], **ml, **classes, **weights
+    )
     zipmap = helper.make_node("ZipMap", ["probabilities"], ["maps"], **ml, **classes)
     joined = helper.make_node("Concat", ["CD3", "CD19"], ["x"], axis=1)
     write("logistic_maps", [logistic, zipmap], [x], [label, maps])

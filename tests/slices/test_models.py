@@ -1,4 +1,4 @@
-"""Models as predictions: files that run no code, columns matched by name, classes in the order that is asked."""
+"""Models as predictions: files that run no code, columns by name, classes in the order that is asked."""
 
 import io
 import pickle
@@ -91,7 +91,7 @@ def test_inputs_by_column_are_matched_by_name():
 
 @pytest.mark.usefixtures("onnx")
 def test_an_onnx_file_that_does_not_say_what_is_wanted_is_refused(tmp_path):
-    with pytest.raises(DataError, match=r"two_outputs.onnx gives logits .*, embedding .*: expected one output"):
+    with pytest.raises(DataError, match=r"two_outputs.onnx gives logits .*, embedding .*: expected one"):
         open_model(DATA / "two_outputs.onnx")
     (tmp_path / "cut.onnx").write_bytes((DATA / "logistic_maps.onnx").read_bytes()[:150])
     with pytest.raises(DataError, match=r"cut.onnx cannot be opened by onnxruntime"):
@@ -147,7 +147,8 @@ class Evil:
 
 
 @pytest.mark.parametrize(
-    "name", ["m.pkl", "m.pickle", "m.joblib", "m.sav", "m.pt", "m.pth", "m.bin", "m", "m.PKL", "m.skops", "m.onnx"]
+    "name",
+    ["m.pkl", "m.pickle", "m.joblib", "m.sav", "m.pt", "m.pth", "m.bin", "m", "m.PKL", "m.skops", "m.onnx"],
 )
 def test_no_pickle_is_ever_opened(tmp_path, name):
     marker, path = tmp_path / "it-ran", tmp_path / name
