@@ -23,7 +23,7 @@ KERNELS: dict[str, dict[str, str]] = {
     "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier"},
     "exact_sums": {},
     "landmark_sums": {"numpy": "scaleshift.kernels.cpu.landmarks"},
-    "mixture_sums": {"numpy": _MIXTURE, "cupy": _MIXTURE},
+    "mixture_sums": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
     "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments"},
     "sliced_sums": {"numpy": "scaleshift.kernels.cpu.sliced", "cupy": _ENERGY},
 }
