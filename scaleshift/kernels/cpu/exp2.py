@@ -1,7 +1,7 @@
-"""How does a kernel take powers of two and logarithms without a library call? With arithmetic that vectorises.
+"""How does a kernel take powers of two and logarithms without the C library? With arithmetic that vectorises.
 
-numba calls the C library for `exp` and `log`, one value at a time. What stands here becomes part of the loop around it,
-8 or 16 values at a time. Kernels work in log2 units throughout: exp(x) = exp2(x log2(e)).
+numba calls the C library for `exp` and `log`, one value at a time. What stands here becomes part of the loop
+around it, 8 or 16 values at a time. Kernels work in log2 units throughout: exp(x) = exp2(x log2(e)).
 """
 
 from typing import Any

@@ -99,10 +99,10 @@ def own_frame(_context: Any) -> Any:
 
 @instruction
 def wide_frame(_context: Any) -> Any:
-    """Do what `own_frame` does, and let the loops of this function use vectors of 512 bits where there are any.
+    """Do what `own_frame` does, and let loops of this function use vectors of 512 bits.
 
     LLVM keeps to 256 bits on Intel's CPUs, for the sake of the clocks of old ones: where loops consist of
-    FMAs, that is half of what newer ones do. Does nothing on CPUs without AVX-512.
+    FMAs, that is half of what newer ones do. CPUs without AVX-512 get what they have.
     """
 
     def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:

@@ -91,7 +91,8 @@ def add_agreement(
     """Add power log2(eps + sum_c q_kc p_c), p the predictions in `lines` of the rows from `start` on."""
     wide_frame()
     for k in range(table.shape[0]):
-        work[:] = EPSILON
+        for f in range(TILE):
+            work[f] = EPSILON
         for c in range(table.shape[1]):
             factor, outcome = table[k, c], lines[c, start : start + TILE]
             for f in range(TILE):
@@ -108,18 +109,18 @@ def normalise(joint: np.ndarray, weights: np.ndarray, highest: np.ndarray, mass:
     `highest` becomes log2 of the rows' densities.
     """
     wide_frame()
-    highest[:] = joint[0, :TILE]
+    line = joint[0]
+    for f in range(TILE):
+        highest[f], mass[f] = line[f], _ZERO
     for k in range(1, joint.shape[0]):
         line = joint[k]
         for f in range(TILE):
-            highest[f] = max(highest[f], line[f])
-    mass[:] = 0
+            highest[f] = line[f] if line[f] > highest[f] else highest[f]
     for k in range(joint.shape[0]):
         line = joint[k]
         for f in range(TILE):
             t = line[f] - highest[f]
-            power = exp2(max(t, _LEAST))
-            power = power if t > _LEAST else _ZERO
+            power = exp2(t) if t > _LEAST else _ZERO
             line[f] = power
             mass[f] += power
     for f in range(TILE):
