@@ -34,9 +34,10 @@ def mixture_sums(x: np.ndarray, outcomes: Outcomes, components: Components) -> d
     """One pass of expectation-maximisation over a block: the same as `mixture.mixture_sums`.
 
     In float32 for float32 rows and covariances of the types "diag" and "spherical"; all else is left to the
-    reference, and so are chunks with a row some 10^14 standard deviations away from every component. Sums are off by about
-    1e-7 of their norm; log densities by 1e-7 of their value, which shows in responsibilities of rows that
-    are hundreds of standard deviations away. What the sums of a model are does not depend on other models.
+    reference, and so are some thousands of rows around one that is 10^14 standard deviations away from every
+    component. Sums are off by about 1e-7 of their norm; log densities by 1e-7 of their value, which shows in
+    responsibilities of rows that are hundreds of standard deviations away. Sums of a model do not depend on
+    the others.
 
     Parameters
     ----------

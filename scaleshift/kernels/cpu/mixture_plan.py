@@ -1,6 +1,6 @@
 """What do components and outcomes become for the loop of the mixture pass? Padded arrays of float32."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from scaleshift.kernels.cpu import mixture_steps as steps
 from scaleshift.kernels.cpu.transpose import SIDE
 from scaleshift.kernels.cpu.work import work_rows
 from scaleshift.kernels.mixture import EPSILON, Components, Outcomes
+from scaleshift.kernels.reference import Array
 
 FEW = 8  # outcomes: up to here each is a line of numbers; beyond, labels are codes and others go to BLAS
 LOST = -1e29  # log2 density of a row below which it is lost: float32 does not hold it
@@ -60,9 +61,9 @@ def is_representable(plan: Plan) -> bool:
     return bool(all(np.isfinite(part).all() for part in numbers) and (plan.offsets > LOST).all())
 
 
-def _few(outcome: Any) -> bool:
+def _few(outcome: Array) -> bool:
     """Whether an outcome becomes lines of numbers."""
-    return outcome is not None and outcome.shape[1] <= FEW
+    return bool(outcome.shape[1] <= FEW)
 
 
 def wide_outcomes(outcomes: Outcomes) -> dict[str, np.ndarray]:
@@ -80,7 +81,7 @@ def count_lines(outcomes: Outcomes) -> dict[str, int]:
     """How many lines of numbers each outcome becomes, if it does."""
     counts = {"label": outcomes.n_labels} if outcomes.label is not None and not has_codes(outcomes) else {}
     parts = {"prediction": outcomes.prediction, "extra": outcomes.extra}
-    return counts | {name: part.shape[1] for name, part in parts.items() if _few(part)}
+    return counts | {name: part.shape[1] for name, part in parts.items() if part is not None and _few(part)}
 
 
 def prepare(components: Components, outcomes: Outcomes) -> Plan:
