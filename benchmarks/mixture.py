@@ -3,9 +3,9 @@
     python benchmarks/mixture.py [--json FILE]
 
 One core, diagonal covariances. Ours has the terms of labels and predictions, from rows in float32 to new
-parameters; scikit-learn's E-step and M-step have neither. Components overlap, so that responsibilities are no
-subnormal numbers, which cost some CPUs a multiple. Where the shared reference data are (SCALESHIFT_SHARED), the
-prototype of the kernel is timed as well.
+parameters; scikit-learn's E-step and M-step have neither. Components overlap, so that no responsibilities are
+subnormal numbers, which cost some CPUs a multiple. Where the shared reference data are (SCALESHIFT_SHARED),
+the prototype of the kernel is timed as well.
 """
 
 import argparse
@@ -109,7 +109,7 @@ def prototype(x: np.ndarray, outcomes: Outcomes, components: Components) -> dict
 
 def compare(n_columns: int, rounds: int) -> dict[str, Any]:
     """Time all contenders on the same rows, and check the kernel's sums."""
-    x, outcomes, components = job = study(n_columns)
+    x, _, components = job = study(n_columns)
     restarts = study(n_columns, N_RESTARTS)
     double = x.astype(np.float64)
     found, truth = mixture_sums(*job), mixture.mixture_sums(*job)

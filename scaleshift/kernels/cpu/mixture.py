@@ -150,7 +150,7 @@ def _chunk_sums(
     """The sums of a chunk of rows; None where a row is lost."""
     n, (n_components, d) = len(x), components.means.shape
     lines = count_lines(outcomes)
-    wide = {name: part.astype(np.float32) for name, part in wide_outcomes(outcomes).items()}
+    wide = {name: np.asarray(part, np.float32) for name, part in wide_outcomes(outcomes).items()}
     sums = Sums(
         np.zeros(len(components.sizes)),
         np.zeros(n_components),
@@ -171,7 +171,6 @@ def _chunk_sums(
     if work.codes.size:
         found["label"] = sums.codes[:-1].T
     for name, part in wide.items():
-        # model by model: shapes, and with them BLAS's order of summation, do not depend on other models
         products = [work.joint[model, :n] @ part for _, model in components.models]
         found[name] = np.concatenate(products, dtype=np.float64)
     return found
@@ -203,7 +202,7 @@ def _add_rows(x: np.ndarray, plan: Plan, work: Work, sums: Sums) -> np.float32:
         tile = x[start : start + steps.TILE]
         weights = work.weights[start : start + steps.TILE]
         transpose_rows(tile, rows, work.square)
-        steps.start_joint(joint, plan.biases, plan.given)
+        steps.start_joint(joint[: plan.bounds[-1]], plan.biases, plan.given, plan.power)
         steps.subtract_distances(rows, plan.scales, plan.shifts, joint)
         steps.add_terms(joint, plan.label_terms, work.lines, start)
         if plan.code_terms.size:

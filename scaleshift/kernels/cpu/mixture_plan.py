@@ -10,7 +10,9 @@ from scaleshift.kernels.cpu.work import work_rows
 from scaleshift.kernels.mixture import EPSILON, Components, Outcomes
 from scaleshift.kernels.reference import Array
 
-FEW = 8  # outcomes: up to here each is a line of numbers; beyond, labels are codes and others go to BLAS
+# Up to here outcomes are lines of numbers; beyond, labels are codes, and other outcomes are left to BLAS
+_FEW_LABELS = 8
+_FEW = 32
 LOST = -1e29  # log2 density of a row below which it is lost: float32 does not hold it
 LOG2E = np.log2(np.e)
 _NEVER = np.float32(-1e30)  # log2 density of a component of weight 0
@@ -63,7 +65,7 @@ def is_representable(plan: Plan) -> bool:
 
 def _few(outcome: Array) -> bool:
     """Whether an outcome becomes lines of numbers."""
-    return bool(outcome.shape[1] <= FEW)
+    return bool(outcome.shape[1] <= _FEW)
 
 
 def wide_outcomes(outcomes: Outcomes) -> dict[str, np.ndarray]:
@@ -74,7 +76,7 @@ def wide_outcomes(outcomes: Outcomes) -> dict[str, np.ndarray]:
 
 def has_codes(outcomes: Outcomes) -> bool:
     """Whether there are labels, and too many for lines."""
-    return outcomes.label is not None and outcomes.n_labels > FEW
+    return outcomes.label is not None and outcomes.n_labels > _FEW_LABELS
 
 
 def count_lines(outcomes: Outcomes) -> dict[str, int]:
@@ -170,9 +172,9 @@ def fill(n: int, outcomes: Outcomes, work: Work) -> None:
 
 
 def give_agreement(outcomes: Outcomes, components: Components, joint: np.ndarray) -> None:
-    """Start the densities of a tile with the terms of many predictions."""
+    """Set `joint` to the agreement of components with many predictions, of the rows of one tile."""
     prediction = np.asarray(outcomes.prediction, dtype=np.float32)
     probs = np.asarray(components.prediction_probs, dtype=np.float32)
     for _, model in components.models:
-        agreement = np.log2(probs[model] @ prediction.T + steps.EPSILON)
-        joint[model, : len(prediction)] = np.float32(components.prediction_power) * agreement
+        # model by model: shapes, and with them BLAS's order of summation, do not depend on other models
+        joint[model, : len(prediction)] = (prediction @ probs[model].T).T

@@ -21,14 +21,17 @@ _Tuple = Any  # of float32, as numba understands it
 
 
 @jit
-def start_joint(joint: np.ndarray, biases: np.ndarray, given: bool) -> None:
-    """Set the log joint density of each component to its constant part, or add that to what is given."""
+def start_joint(joint: np.ndarray, biases: np.ndarray, given: bool, power: np.float32) -> None:
+    """Set the log joint density of each component to its constant part.
+
+    Where agreements with predictions are given in `joint`, power log2(eps + agreement) is added.
+    """
     wide_frame()
-    for k in range(biases.size):
+    for k in range(joint.shape[0]):
         bias, line = biases[k], joint[k]
         if given:
             for f in range(TILE):
-                line[f] += bias
+                line[f] = bias + power * log2(EPSILON + line[f])
         else:
             for f in range(TILE):
                 line[f] = bias
