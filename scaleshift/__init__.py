@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from scaleshift import cells, datasets, quantify, report
+    from scaleshift import cells, datasets, quantify, report, slices
     from scaleshift.blocks.plan import explain
     from scaleshift.cells import (
         append_cells,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         SlicedEnergy,
     )
     from scaleshift.quantify.open_set.open_set import OpenSetQuantifier
+    from scaleshift.slices.domino import DominoSlicer
 
 __all__ = [
     "BBSE",
@@ -49,6 +50,7 @@ __all__ = [
     "ClassifierFeatures",
     "ClassifyAndCount",
     "DataError",
+    "DominoSlicer",
     "DyS",
     "EnergyKernel",
     "ExactKernel",
@@ -73,17 +75,19 @@ __all__ = [
     "open_cells",
     "quantify",
     "report",
+    "slices",
     "write_cells",
 ]
 
 # Public names are imported when first used: a command line that only asks for help stays quick.
-_MODULES = {"cells", "datasets", "quantify", "report"}
+_MODULES = {"cells", "datasets", "quantify", "report", "slices"}
 _HOMES = {
     "AdjustedCount": "scaleshift.quantify.families.counting",
     "BBSE": "scaleshift.quantify.families.bbse",
     "ClassifierFeatures": "scaleshift.quantify.features",
     "ClassifyAndCount": "scaleshift.quantify.families.counting",
     "DFM": "scaleshift.quantify.dfm",
+    "DominoSlicer": "scaleshift.slices.domino",
     "DyS": "scaleshift.quantify.families.dys",
     "EnergyKernel": "scaleshift.quantify.features",
     "ExactKernel": "scaleshift.quantify.features",

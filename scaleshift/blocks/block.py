@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -20,7 +21,7 @@ class Block(NamedTuple):
     """What a kernel gets: consecutive rows, their columns, and where they start."""
 
     x: Any  # (n, n_markers), numpy or CuPy; rows that are not finite are zero
-    columns: dict[str, np.ndarray]  # name -> (n,); labels and samples as codes
+    columns: dict[str, np.ndarray]  # name -> (n,), or (n, m) numbers; labels and samples as codes
     start: int  # absolute number of the first row
     valid: np.ndarray  # (n,) bool: False where a value was not finite
     invalid_by_column: np.ndarray  # (n_markers,) how many values of each column were not finite
@@ -32,9 +33,9 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """One value a row: raw labels with their categories, or codes, or plain numbers."""
+    """One value a row: raw labels with their categories, or codes, or plain numbers, also several a row."""
 
-    values: Any  # (n,) numpy or Dask
+    values: Any  # (n,) numpy or Dask; numbers may be (n, m), in one chunk along m
     categories: np.ndarray | None = None
     coded: bool = False  # values are codes of the categories already
     counts: np.ndarray | None = None  # (n_categories,) rows of each, where a pass has counted them
@@ -129,11 +130,52 @@ class Rows:
             return self
         chunks = (len(self.x),)
         columns, unread = (
-            {name: replace(c, values=to_dask(c.values, (chunks,))) for name, c in group.items()}
+            {
+                name: replace(c, values=to_dask(c.values, (chunks, *c.values.shape[1:])))
+                for name, c in group.items()
+            }
             for group in (self.columns, self.unread)
         )
         x = to_dask(self.x, (chunks, (self.x.shape[1],)))
         return replace(self, x=x, columns=columns, unread=unread)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Prepared blocks: in memory, or made again by every pass. Made by `passes.keep` for `passes.total`."""
+
+    x: Any  # (n_blocks, 1) Dask array whose every element is a Block; or one Block
+    rows: Rows  # what they are made of
+    held: bool  # whether they are in memory
+
+    @property
+    def is_one_block(self) -> bool:
+        """Whether a pass is a plain call."""
+        return isinstance(self.x, Block)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether passes stay on this machine's threads."""
+        return self.rows.in_memory
+
+    @property
+    def invalid(self) -> Invalid:
+        """What happens to rows that are not finite."""
+        return self.rows.invalid
+
+    @property
+    def arrays(self) -> list[Any]:
+        """Nothing beside the blocks."""
+        return []
+
+    @property
+    def loader(self) -> Callable[..., Block]:
+        """A block is what it is."""
+        return _as_it_is
+
+
+def _as_it_is(block: Block, *, start: int) -> Block:
+    return block
 
 
 def _codes(name: str, column: Column, values: np.ndarray, start: int) -> np.ndarray:

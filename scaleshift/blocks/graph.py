@@ -15,6 +15,7 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
+import psutil
 from dask.core import flatten
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
@@ -22,7 +23,7 @@ from dask.layers import ArraySliceDep
 from dask.task_spec import DataNode, List, Task, TaskRef
 
 from scaleshift.blocks import blas, statistics
-from scaleshift.blocks.block import Rows
+from scaleshift.blocks.block import Kept, Rows
 from scaleshift.blocks.states import Merge
 
 FAN_IN = 16  # a power of two: see statistics.tree
@@ -33,7 +34,7 @@ SHARE_BYTES = 1_000_000  # a parameter above this enters the graph once
 def reduce_blocks(
     leaf: Callable[..., Any],
     merge: Merge,
-    rows: Rows,
+    rows: Rows | Kept,
     parameters: Mapping[str, Any],
     width: int = 0,
     shared: Mapping[str, Any] | None = None,
@@ -51,7 +52,7 @@ def reduce_blocks(
 def reduction(
     leaf: Callable[..., Any],
     merge: Merge,
-    rows: Rows,
+    rows: Rows | Kept,
     parameters: Mapping[str, Any],
     width: int = 0,
     shared: Mapping[str, Any] | None = None,
@@ -77,10 +78,10 @@ def column_reduction(leaf: Callable[[Any], Any], merge: Merge, values: da.Array)
 
 
 def on_blocks(
-    leaf: Callable[..., Any], rows: Rows, width: int, meta: np.ndarray, parameters: Mapping[str, Any]
+    leaf: Callable[..., Any], rows: Rows | Kept, width: int, meta: np.ndarray, parameters: Mapping[str, Any]
 ) -> da.Array:
     """One task a block: read, check, call `leaf`. `meta` is given, so that nothing is called now."""
-    columns = [argument for array in rows.arrays for argument in (array, "i")]
+    columns = [argument for array in rows.arrays for argument in (array, "ij"[: array.ndim])]
     # The markers' index j stays in the output: contracting it would keep reading a task of its own.
     return da.blockwise(
         functools.partial(_on_block, leaf, rows.loader),
@@ -207,6 +208,21 @@ def _needed(graph: Mapping[Any, Any], keys: list[Any]) -> dict[Any, Any]:
     return needed
 
 
+def n_merges(n_leaves: int) -> int:
+    """Tasks of a merge tree."""
+    tasks = 0
+    while n_leaves > 1 or not tasks:
+        n_leaves = -(-n_leaves // FAN_IN)
+        tasks += n_leaves
+    return tasks
+
+
+def n_workers() -> int:
+    """Workers of the client in scope; this machine is one."""
+    found = client()
+    return max(len(found.nthreads()), 1) if found else 1
+
+
 def n_threads() -> int:
     """Threads of all workers, or of this machine."""
     found = client()
@@ -246,6 +262,23 @@ def run(calls: Sequence[Callable[[], Any]]) -> list[Any]:
     """Results of independent calls, in their order; each a task of its own, the results small."""
     with blas.one_thread():
         return list(dask.compute(*[dask.delayed(call, pure=False)() for call in calls]))
+
+
+def free_bytes(in_memory: bool) -> int:
+    """Memory that is free for blocks: of this machine, or of the workers in scope."""
+    found = None if in_memory else client()
+    if found is None:
+        return psutil.virtual_memory().available
+    workers = found.scheduler_info(n_workers=-1)["workers"].values()
+    free = [worker["memory_limit"] - worker["metrics"].get("memory", 0) for worker in workers]
+    return sum(max(part, 0) for part in free)
+
+
+def persist(collection: da.Array, in_memory: bool) -> da.Array:
+    """The same array with blocks that are computed and stay in memory."""
+    with blas.one_thread():
+        (result,) = dask.persist(collection, **({"scheduler": "threads"} if in_memory else {}))
+    return result
 
 
 def compute(collection: da.Array, in_memory: bool = False) -> Any:

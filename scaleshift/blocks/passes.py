@@ -16,15 +16,17 @@ import dask.array as da
 import numpy as np
 
 from scaleshift.blocks import graph, states, statistics
-from scaleshift.blocks.block import Column, Rows
+from scaleshift.blocks.block import Block, Column, Kept, Rows
+from scaleshift.blocks.invalid import refuse_invalid
 from scaleshift.blocks.states import Finish, Kernel, Merge, Stratum
 from scaleshift.blocks.statistics import Layout
-from scaleshift.errors import DataError
+
+SHARE_KEPT = 1 / 3  # of free memory, for blocks that are kept
 
 
 def total(
     kernel: Kernel,
-    rows: Rows,
+    rows: Rows | Kept,
     layout: Layout | None,
     *,
     keyed: str | None = None,
@@ -75,12 +77,12 @@ def total(
     done = work(kernel, rows, layout, keyed=keyed, merge=merge, finish=finish)
     state = graph.reduce_blocks(done.leaf, done.merge, rows, parameters, done.width, done.shared)
     if layout is None:
-        _refuse_invalid(rows, state["invalid"])
+        refuse_invalid(rows, state["invalid"])
         return state["state"]
     if keyed is None:
-        _refuse_invalid(rows, state[done.width :])
+        refuse_invalid(rows, state[done.width :])
         return statistics.unpack(state[: done.width], layout)
-    _refuse_invalid(rows, state["invalid"])
+    refuse_invalid(rows, state["invalid"])
     if finish is None:
         return {"key": state["key"], **statistics.unpack(state["state"], layout)}
     return _answers(state, finish)
@@ -97,7 +99,7 @@ class Work(NamedTuple):
 
 def work(
     kernel: Kernel,
-    rows: Rows,
+    rows: Rows | Kept,
     layout: Layout | None,
     *,
     keyed: str | None = None,
@@ -117,6 +119,7 @@ def work(
         assert finish is None, "only sums by key are finished"
         packed = functools.partial(states.packed_leaf, kernel, layout)
         return Work(packed, np.add, statistics.size(layout), {})
+    assert isinstance(rows, Rows), "kept blocks have no keys"
     width = statistics.size(layout) * len(rows.categories(keyed))
     if finish is None:
         by_key = functools.partial(states.keyed_leaf, kernel, layout, keyed)
@@ -232,12 +235,13 @@ def crossed(rows: Rows, by: str, name: str) -> np.ndarray:
 
 
 def sample(
-    rows: Rows,
+    rows: Rows | Kept,
     n: int | np.ndarray,
     by: Stratum = None,
     *,
     seed: int = 0,
     stream: str = "sample",
+    columns: tuple[str, ...] = (),
     finish: Finish | None = None,
 ) -> dict[str, np.ndarray]:
     """Draw the `n` valid rows of each stratum with the smallest random key: one pass.
@@ -253,6 +257,8 @@ def sample(
     seed : int, default 0
     stream : str, default "sample"
         What the rows are for; draws of different streams are independent.
+    columns : tuple of str, default ()
+        Columns that are drawn along: further entries of the result, by name. Not with `finish`.
     finish : Finish, optional
         With `by` a column's name: the answer that is computed from the rows drawn of each stratum, on the
         worker that meets its last rows. Drawn rows then never leave the workers.
@@ -274,15 +280,16 @@ def sample(
     >>> sample(rows, np.full(3, 2), by=pairs(rows, "sample", "label"))["code"].tolist()
     [1, 1, 2, 2]
     """
-    strata = len(rows.categories(by)) if isinstance(by, str) else np.size(n)
+    strata = len(rows.categories(by)) if isinstance(by, str) and isinstance(rows, Rows) else np.size(n)
     n = np.broadcast_to(np.asarray(n, np.int64), (strata,))
     if finish is None:
         merge = functools.partial(states.merge_smallest, n)
-        return total(states.smallest, rows, None, merge=merge, n=n, by=by, seed=seed, stream=stream)
+        drawn: dict[str, Any] = {"n": n, "by": by, "seed": seed, "stream": stream, "columns": columns}
+        return total(states.smallest, rows, None, merge=merge, **drawn)
     done = draw_and_finish(n, finish)
     parameters = {"n": n, "by": by, "seed": seed, "stream": stream}
     state = graph.reduce_blocks(done.leaf, done.merge, rows, parameters, done.width, done.shared)
-    _refuse_invalid(rows, state["invalid"])
+    refuse_invalid(rows, state["invalid"])
     return _answers(state, finish)
 
 
@@ -346,20 +353,48 @@ def map_rows(
     return result if columns else result[:, 0]
 
 
-def _refuse_invalid(rows: Rows, by_column: np.ndarray) -> None:
-    """Raise for values that are not finite; finding the first rows is a pass that only the error pays for."""
-    if rows.invalid == "drop" or not by_column.any():
-        return
-    merge = functools.partial(states.merge_first, 5)
-    rows = rows.only(*({"sample"} & {*rows.columns, *rows.unread}))
-    first = graph.reduce_blocks(states.first_invalid_leaf, merge, rows, {"n": 5})
-    if "sample" in rows.columns and len(rows.categories("sample")) > 1:
-        listed = ", ".join(f"{row} (sample {rows.categories('sample')[code]})" for row, code in first)
-    else:
-        listed = states.listed(first[:, 0])
-    names = rows.markers or [f"column {i}" for i in range(len(by_column))]
-    counts = ", ".join(f"{name}: {int(c)}" for name, c in zip(names, by_column, strict=True) if c)
-    raise DataError(
-        f"NaN or infinite values by column: {counts}; first rows {listed}. "
-        "Mend them, or leave these rows out and count them with invalid='drop' (--invalid drop)"
-    )
+def keep(rows: Rows, prepare: Callable[..., Block], row_bytes: int, **parameters: Any) -> Kept:
+    """Prepared blocks, for methods that pass over the same rows many times.
+
+    They stay in memory where all fit, in a third of what is free. Where they do not, each pass makes them
+    again, in the task of its kernel.
+
+    Parameters
+    ----------
+    rows : Rows
+    prepare : callable
+        ``prepare(block, **parameters) -> Block``, a module-level function: projected, encoded, float32.
+    row_bytes : int
+        What a prepared row weighs, about.
+    **parameters
+        Passed to `prepare`.
+
+    Returns
+    -------
+    Kept
+        What `total` and `sample` take in place of rows.
+
+    Notes
+    -----
+    Rows that are not finite are refused by the first pass over the blocks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scaleshift.blocks.rows import as_rows
+    >>> def doubled(block):
+    ...     return block._replace(x=2 * block.x)
+    >>> kept = keep(as_rows(np.ones((3, 2))), doubled, row_bytes=16)
+    >>> total(lambda block: {"sum": block.x.sum(axis=0)}, kept, {"sum": (2,)})["sum"].tolist()
+    [6.0, 6.0]
+    """
+    if rows.is_one_block:
+        return Kept(prepare(rows.loader(rows.x, *rows.arrays, start=0), **parameters), rows, held=True)
+    blocks = graph.on_blocks(prepare, rows, 1, np.empty((0, 0), object), parameters)
+    held = fits(rows.x.shape[0] * row_bytes, rows.in_memory)
+    return Kept(graph.persist(blocks, rows.in_memory) if held else blocks, rows, held)
+
+
+def fits(n_bytes: int, in_memory: bool) -> bool:
+    """Whether prepared blocks of so many bytes stay in memory: where `in_memory`, on this machine."""
+    return n_bytes <= graph.free_bytes(in_memory) * SHARE_KEPT

@@ -12,6 +12,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from scaleshift.blocks import labels, passes
@@ -19,6 +20,7 @@ from scaleshift.blocks.block import Column, Invalid, Rows, to_dask
 from scaleshift.blocks.inputs import check_same_rows, matrix
 from scaleshift.blocks.treatment import treatment_of
 from scaleshift.errors import ChunkError, DataError
+from scaleshift.kernels.reference import to_numpy
 
 BLOCK_ROWS = 65_536  # in-memory input is cut into blocks of so many rows
 
@@ -80,6 +82,54 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
         columns["sample"] = Column(_zeros(x), np.array(["all"]), coded=True)
     columns = {name: replace(c, values=aligned(c.values, x, name)) for name, c in columns.items()}
     return Rows(x, columns, markers, invalid, None, in_memory, treatment=treatment)
+
+
+def with_numbers(rows: Rows, **numbers: Any) -> Rows:
+    """The same rows with more columns: numbers, or several of them a row, aligned with X.
+
+    Parameters
+    ----------
+    rows : Rows
+    **numbers : array-like, shape (n,) or (n, m)
+        numpy, Dask or pandas, by the name of the column.
+
+    Raises
+    ------
+    DataError
+        If they are no numbers, or have more than two dimensions.
+    ChunkError
+        If they have not as many rows as X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = with_numbers(as_rows(np.ones((2, 1))), proba=[[0.1, 0.9], [0.5, 0.5]])
+    >>> rows.columns["proba"].values.shape
+    (2, 2)
+    """
+    given = {name: _numbers(values, name) for name, values in numbers.items()}
+    if rows.is_one_block and any(isinstance(values, da.Array) for values in given.values()):
+        rows = replace(rows.as_dask(), in_memory=False)
+    columns = {name: Column(aligned(values, rows.x, name)) for name, values in given.items()}
+    return replace(rows, columns={**rows.columns, **columns})
+
+
+def _numbers(values: Any, name: str) -> Any:
+    """An array of numbers, of one dimension or two."""
+    if isinstance(values, xr.DataArray):
+        values = values.data
+    if isinstance(values, pd.DataFrame | pd.Series):
+        values = values.to_numpy()
+    if not isinstance(values, da.Array):
+        values = to_numpy(values)
+    if values.dtype.kind not in "biuf":
+        raise DataError(f"{name} has dtype {values.dtype}, expected numbers")
+    if values.ndim not in (1, 2):
+        raise DataError(f"{name} has {values.ndim} dimensions, expected 1 or 2: numbers a row of X")
+    if isinstance(values, da.Array):
+        values = _known_length(values)
+        return values.rechunk({1: -1}) if values.ndim == 2 else values
+    return values
 
 
 def _dataset_columns(cells: xr.Dataset, given: dict[str, Any]) -> tuple[dict[str, Column], dict[str, Any]]:
@@ -149,8 +199,8 @@ def aligned(values: Any, x: Any, name: str) -> Any:
     if not isinstance(x, da.Array):
         return values
     if isinstance(values, da.Array):
-        return values if values.chunks[0] == x.chunks[0] else values.rechunk((x.chunks[0],))
-    return to_dask(values, (x.chunks[0],))
+        return values if values.chunks[0] == x.chunks[0] else values.rechunk({0: x.chunks[0]})
+    return to_dask(values, (x.chunks[0], *values.shape[1:]))
 
 
 def _cut(n: int) -> tuple[int, ...]:

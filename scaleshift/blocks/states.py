@@ -176,14 +176,21 @@ def pair(block: Block, by: str, name: str, width: int) -> np.ndarray:
 # The rows with the smallest random keys ----------------------------------------------------------------
 
 
-def smallest(block: Block, n: np.ndarray, by: Stratum, seed: int, stream: str) -> State:
+def smallest(
+    block: Block, n: np.ndarray, by: Stratum, seed: int, stream: str, columns: tuple[str, ...] = ()
+) -> State:
     """The rows of one block with the n[code] smallest keys of their stratum."""
     key = noise.keys(seed, stream, block.start, len(block.x))
     code = np.where(block.valid, _strata(block, by), -1)
     row = np.flatnonzero(_likely(key, code, n))
     chosen = row[_first(code[row], key[row], row, n)]
-    x = to_numpy(block.x[chosen])
-    return {"x": x, "code": code[chosen], "row": block.start + chosen, "key": key[chosen]}
+    drawn = {
+        "x": to_numpy(block.x[chosen]),
+        "code": code[chosen],
+        "row": block.start + chosen,
+        "key": key[chosen],
+    }
+    return {**drawn, **{name: block.columns[name][chosen] for name in columns}}
 
 
 def _strata(block: Block, by: Stratum) -> np.ndarray:

@@ -12,10 +12,11 @@ import xarray as xr
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from scaleshift import parameters
 from scaleshift.blocks import blas, noise
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.rows import as_rows
-from scaleshift.quantify import learned, parameters, remarks, result
+from scaleshift.quantify import learned, remarks, result
 from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.features import Embedding, ExplicitEmbedding, FeatureMap, Source
 from scaleshift.quantify.flags import flag

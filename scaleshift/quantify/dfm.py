@@ -8,8 +8,9 @@ import numpy as np
 import xarray as xr
 from sklearn.utils.validation import check_is_fitted
 
+from scaleshift import parameters
 from scaleshift.blocks.block import Invalid
-from scaleshift.quantify import bandwidth, bounds, parameters
+from scaleshift.quantify import bandwidth, bounds
 from scaleshift.quantify.base import Quantifier
 from scaleshift.quantify.features import Embedding, FeatureMap, feature_map
 from scaleshift.quantify.mixtures import GramMixture, Resampled, gram_mixture

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from scaleshift.blocks import blas, graph, passes, states
 from scaleshift.blocks.block import Column
-from scaleshift.blocks.rows import as_rows
+from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.errors import DataError
 
 RNG = np.random.default_rng(0)
@@ -418,3 +418,56 @@ def test_integer_results_of_dropped_rows_need_a_fill():
 def test_map_rows_names_the_invalid_row_it_met():
     with pytest.raises(DataError, match="rows 4000"):
         passes.map_rows(row_numbers, chunked(700, x=with_holes())).blocks[5].compute()
+
+
+def _shifted(block, by):
+    return block._replace(x=block.x + by)
+
+
+def _sum(block, weight=None):
+    return {"sum": block.x.sum(axis=0), "proba": block.columns["proba"].sum(axis=0)}
+
+
+@pytest.mark.parametrize("chunks", [None, 7, 50])
+def test_kept_blocks_give_what_prepared_rows_give(chunks):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    P = np.random.default_rng(1).normal(size=(50, 2))
+    given = (X, P) if chunks is None else (da.from_array(X, chunks=chunks), da.from_array(P, chunks=9))
+    rows = with_numbers(as_rows(given[0]), proba=given[1])
+    kept = passes.keep(rows, _shifted, row_bytes=40, by=2.0)
+    found = passes.total(_sum, kept, {"sum": (3,), "proba": (2,)})
+    np.testing.assert_allclose(found["sum"], (X + 2).sum(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found["proba"], P.sum(axis=0), rtol=1e-12)
+
+
+def test_blocks_that_do_not_fit_are_made_again_by_every_pass(monkeypatch):
+    made = []
+
+    def counted(block):
+        made.append(block.start)
+        return block
+
+    rows = with_numbers(as_rows(da.ones((50, 3), chunks=(25, 3))), proba=np.ones((50, 2)))
+    kept = passes.keep(rows, counted, row_bytes=2**60)
+    assert not kept.held
+    for _ in range(2):
+        passes.total(_sum, kept, {"sum": (3,), "proba": (2,)})
+    assert sorted(made) == [0, 0, 25, 25]
+
+
+def test_a_sample_of_kept_blocks_brings_columns_along():
+    X = np.arange(100.0)[:, None]
+    rows = with_numbers(as_rows(da.from_array(X, chunks=30)), proba=np.c_[X, -X])
+    drawn = passes.sample(passes.keep(rows, _shifted, 24, by=1.0), 10, columns=("proba",))
+    np.testing.assert_array_equal(drawn["x"][:, 0], drawn["row"] + 1.0)
+    np.testing.assert_array_equal(drawn["proba"], np.c_[drawn["row"], -drawn["row"]])
+    np.testing.assert_array_equal(drawn["row"], passes.sample(as_rows(X), 10)["row"])
+
+
+def test_kept_rows_that_are_not_finite_are_refused_by_name():
+    X = np.ones((50, 2))
+    X[33, 1] = np.nan
+    rows = with_numbers(as_rows(da.from_array(X, chunks=20)), proba=np.ones((50, 2)))
+    kept = passes.keep(rows, _shifted, 24, by=0.0)
+    with pytest.raises(DataError, match="column 1: 1; first rows 33"):
+        passes.total(_sum, kept, {"sum": (2,), "proba": (2,)})

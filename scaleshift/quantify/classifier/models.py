@@ -14,7 +14,7 @@ from sklearn.base import clone, is_classifier
 from scaleshift.blocks import labels
 from scaleshift.errors import DataError
 from scaleshift.quantify.classifier.logistic import fit_logistic
-from scaleshift.quantify.user_objects import ask
+from scaleshift.user_objects import ask
 
 TINY = np.finfo(np.float64).tiny
 LOG_TINY = float(np.log(TINY))

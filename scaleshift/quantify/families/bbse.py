@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift import parameters
 from scaleshift.blocks.block import Invalid
 from scaleshift.errors import DataError
-from scaleshift.quantify import parameters
 from scaleshift.quantify.base import Quantifier
 from scaleshift.quantify.features import ClassifierFeatures, Embedding, ExplicitEmbedding, FeatureMap
 from scaleshift.quantify.mixtures import Mixture, Resampled, gram_mixture, mean_mixture

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift import parameters
 from scaleshift.blocks.block import Invalid
-from scaleshift.quantify import parameters
 from scaleshift.quantify.base import Quantifier
 from scaleshift.quantify.classifier.models import check_estimator
 from scaleshift.quantify.families.bbse import PlainInverse

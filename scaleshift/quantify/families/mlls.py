@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from scaleshift import parameters
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.planner import Planner
-from scaleshift.quantify import parameters
 from scaleshift.quantify.base import Quantifier
 from scaleshift.quantify.classifier.calibration import KINDS
 from scaleshift.quantify.features import Embedding, FeatureMap

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from scaleshift import parameters
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import Array, to_numpy
-from scaleshift.quantify import parameters
 from scaleshift.quantify.classifier.cross_fit import CrossFit, cross_fit, same
 from scaleshift.quantify.classifier.models import check_estimator
 from scaleshift.quantify.features.base import Embedding, ExplicitEmbedding, FeatureMap, Source

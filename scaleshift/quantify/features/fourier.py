@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import qmc
 
+from scaleshift import parameters
 from scaleshift.blocks import noise
 from scaleshift.errors import DataError
 from scaleshift.kernels import dispatch
 from scaleshift.kernels.families import KERNELS, Kernel, normal_quantile, student_factor
 from scaleshift.kernels.reference import single_precision
-from scaleshift.quantify import parameters
 from scaleshift.quantify.features.base import ExplicitEmbedding, FeatureMap, Source, known_kernel
 from scaleshift.quantify.features.directions import directions
 

@@ -15,7 +15,7 @@ from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
 from scaleshift.quantify import bandwidth
 from scaleshift.quantify.features.base import ExplicitEmbedding, FeatureMap, Source
-from scaleshift.quantify.user_objects import ask
+from scaleshift.user_objects import ask
 
 FITTED_ON = 20_000  # rows
 TILE = 1 << 20  # numbers that a call of transform makes, about

@@ -58,3 +58,14 @@ def check_replicates(n_bootstrap: Any) -> None:
 def check_level(level: Any) -> None:
     """Refuse what is no level of an interval."""
     check("level", level, lambda value: 0 < value < 1, "a number between 0 and 1")
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number, and no bool.
+
+    Examples
+    --------
+    >>> is_whole(3), is_whole(3.0), is_whole(True)
+    (True, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

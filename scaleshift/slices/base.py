@@ -1,0 +1,175 @@
+"""What does every slicer do?  It learns slices, and says of rows how much they belong."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from scaleshift.blocks import graph, passes
+from scaleshift.blocks.block import Block, Rows
+from scaleshift.errors import DataError
+from scaleshift.kernels.mixture import Outcomes
+from scaleshift.slices.inputs import Given, given
+from scaleshift.slices.outcomes import Kind, learn_kind
+from scaleshift.slices.prepared import Preparation, prepare
+from scaleshift.slices.projection import Projection, principal
+from scaleshift.slices.survey import Survey, survey
+
+
+class Slices(Protocol):
+    """What was learned, as passes over rows ask it. All rows are prepared: projected."""
+
+    @property
+    def n_slices(self) -> int:
+        """Best first."""
+
+    @property
+    def centres(self) -> np.ndarray:
+        """(n_slices, d') where they lie."""
+
+    def memberships(self, x: np.ndarray, outcomes: Outcomes) -> np.ndarray:
+        """How much each row belongs, given what is known of it: (n, n_slices) in [0, 1]."""
+
+    def assigned(self, x: np.ndarray, outcomes: Outcomes) -> np.ndarray:
+        """Which slice each row belongs to, if any, given what is known of it: (n, n_slices) 0 or 1."""
+
+    def members(self, x: np.ndarray) -> np.ndarray:
+        """Which rows belong, by their embeddings alone: (n, n_slices) bool."""
+
+    def typicality(self, x: np.ndarray) -> np.ndarray:
+        """Highest for the rows most like the slice: (n, n_slices)."""
+
+
+class Slicer(BaseEstimator, ABC):
+    """Slices of data where a model fails."""
+
+    METHOD: str
+    CITATION: str
+
+    n_slices: int
+    random_state: Any
+    checkpoint: str | os.PathLike[str] | None
+
+    @property
+    @abstractmethod
+    def _slices(self) -> Slices:
+        """What was learned."""
+
+    def predict(
+        self,
+        data: Any = None,
+        embeddings: Any = "embedding",
+        targets: Any = "target",
+        pred_probs: Any = "pred_probs",
+        losses: Any = None,
+    ) -> Any:
+        """Which slice each row belongs to, if any.
+
+        Parameters
+        ----------
+        data, embeddings, targets, pred_probs, losses
+            As in `fit`. What is missing of targets and predictions is left out.
+
+        Returns
+        -------
+        numpy.ndarray or dask.array.Array of int64, shape (n, n_slices)
+            1 where a row belongs to a slice; a row of zeros belongs to none. Lazy for Dask input.
+        """
+        return self._map(assigned_leaf, given(data, embeddings, targets, pred_probs, losses), np.int64)
+
+    def predict_proba(
+        self,
+        data: Any = None,
+        embeddings: Any = "embedding",
+        targets: Any = "target",
+        pred_probs: Any = "pred_probs",
+        losses: Any = None,
+    ) -> Any:
+        """How much each row belongs to each slice.
+
+        Parameters
+        ----------
+        data, embeddings, targets, pred_probs, losses
+            As in `fit`. What is missing of targets and predictions is left out.
+
+        Returns
+        -------
+        numpy.ndarray or dask.array.Array of float64, shape (n, n_slices)
+            In [0, 1], best slice first. Lazy for Dask input.
+        """
+        return self._map(membership_leaf, given(data, embeddings, targets, pred_probs, losses), np.float64)
+
+    def transform(
+        self,
+        data: Any = None,
+        embeddings: Any = "embedding",
+        targets: Any = "target",
+        pred_probs: Any = "pred_probs",
+        losses: Any = None,
+    ) -> Any:
+        """The same as `predict_proba`, under the name that pipelines and domino's users know."""
+        return self.predict_proba(data, embeddings, targets, pred_probs, losses)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save as a Zarr store, without the rows; `scaleshift.load` reads it."""
+        from scaleshift import persistence
+
+        persistence.save(self, path)
+
+    # For the slicers themselves ------------------------------------------------------------------------
+
+    def _learn_preparation(
+        self, found: Given, *, n_components: int | None, dtype: str, seed: int, holdout: float
+    ) -> tuple[Rows, Survey, Preparation]:
+        """What kind of outcome there is, and in which coordinates: one pass.
+
+        `n_components` None leaves embeddings as they are, but for their mean.
+        """
+        kind = learn_kind(found)
+        rows = kind.rows(found)
+        if not rows.x.shape[0]:
+            raise DataError("there are no rows to learn slices from")
+        seen = survey(rows, kind, products=n_components is not None)
+        if not seen.n_rows:
+            raise DataError("all rows have the weight 0: nothing can be learned from them")
+        projection = Projection(seen.mean, None)
+        if n_components is not None:
+            projection = principal(seen.mean, seen.scatter, n_components)
+        return rows, seen, Preparation(kind, projection, dtype, seed, holdout)
+
+    def _rows(self, found: Given) -> Rows:
+        """Rows to be told about, their columns matched with those of the fit."""
+        check_is_fitted(self, "preparation_")
+        rows = self.preparation_.kind.rows(found)
+        return rows.matched(self.markers_, self.n_features_in_)
+
+    def _map(self, leaf: Any, found: Given, dtype: Any, slices: Slices | None = None) -> Any:
+        rows = self._rows(found)
+        slices = self._slices if slices is None else slices
+        result = passes.map_rows(
+            leaf, rows, slices.n_slices, dtype=dtype, slices=slices, preparation=self.preparation_
+        )
+        return graph.compute(result, in_memory=True) if rows.in_memory else result
+
+
+def membership_leaf(block: Block, slices: Slices, preparation: Preparation) -> np.ndarray:
+    """Memberships of the rows of a raw block, (n, n_slices)."""
+    prepared = prepare(block, preparation)
+    return slices.memberships(prepared.x, known_outcomes(prepared, preparation.kind))
+
+
+def assigned_leaf(block: Block, slices: Slices, preparation: Preparation) -> np.ndarray:
+    """Slices that the rows of a raw block are assigned to, (n, n_slices) 0 or 1."""
+    prepared = prepare(block, preparation)
+    return slices.assigned(prepared.x, known_outcomes(prepared, preparation.kind))
+
+
+def known_outcomes(prepared: Block, kind: Kind) -> Outcomes:
+    """What is known of a prepared block's rows, for memberships."""
+    columns = prepared.columns
+    return Outcomes(columns.get("label"), kind.n_labels, columns.get("prediction"))

@@ -1,0 +1,388 @@
+"""Where does the model fail?  In the components of a mixture of embeddings, labels and predictions."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from scaleshift.blocks import noise, passes
+from scaleshift.blocks.block import Kept, Rows
+from scaleshift.blocks.rows import with_numbers
+from scaleshift.errors import DataError
+from scaleshift.kernels.mixture import COVARIANCES
+from scaleshift.parameters import check, is_whole
+from scaleshift.slices import checkpoint, ranking, sampling, starts
+from scaleshift.slices.base import Slicer, membership_leaf
+from scaleshift.slices.expectation import Fit, Settings, climb, expect
+from scaleshift.slices.inputs import Given, given
+from scaleshift.slices.mixture import Powers
+from scaleshift.slices.mixture_slices import MixtureSlices
+from scaleshift.slices.outcomes import Classification, Kind
+from scaleshift.slices.prepared import Preparation, prepare
+from scaleshift.slices.survey import Survey
+
+if TYPE_CHECKING:
+    from scaleshift.blocks.plan import Plan
+
+INITS = ("confusion", "kmeans", "random", "random_from_data", "k-means++")
+COMPAT = "domino-0.1.5"
+SIZES = (5, 10, 15, 25, 40)  # numbers of components that "auto" compares
+HOLDOUT = 0.2  # share of rows that only judge
+
+
+class DominoSlicer(Slicer):
+    """Slices where a model fails, by a mixture of embeddings, labels and predictions.
+
+    Rows of a component are alike in their embeddings, labels and predictions; the components with the most
+    errors are the slices.
+
+    Parameters
+    ----------
+    n_slices : int, default 5
+    covariance_type : {"diag", "spherical", "full", "tied"}, default "diag"
+    n_pca_components : int or None, default 128
+        Principal components of the embeddings that are modelled; all of them where there are fewer. None: the
+        embeddings as they are.
+    n_mixture_components : int or "auto", default 25
+        "auto" takes the number with the least Bayesian information criterion, of 5, 10, 15, 25 and 40 that
+        all climb in the same passes.
+    y_log_likelihood_weight, y_hat_log_likelihood_weight : float, default 1
+        Exponents of the probabilities of labels and of predictions in the likelihood.
+    max_iter : int, default 100
+        Passes of expectation-maximisation over all rows, at most.
+    init_params : {None, "confusion", "kmeans", "random", "random_from_data", "k-means++"}, default None
+        Where it starts. None: from a sample of 8 192 rows, rare errors among them, that four restarts were
+        fitted to; it saves most passes, and ends higher. "confusion" (the default with `compat`): components
+        take turns at the cells of the confusion matrix.
+    confusion_noise : float, default 1e-3
+        What tells the components of a cell apart where `init_params` is "confusion".
+    random_state : None, int or numpy.random.Generator
+    tol : float, default 1e-3
+        Of the mean log-likelihood: where it changes by less, the fit has converged.
+    reg_covar : float, default 1e-6
+        Added to variances.
+    ranking : str, default "excess_errors"
+        Which components are slices: those with the most errors beyond the expected ("excess_errors"), the
+        highest share of errors ("error_rate") or its Wilson bound ("wilson"), the most loss beyond the
+        expected ("loss"), or the largest mismatch of predicted and true class ("mismatch", domino's own).
+        Without predictions "excess_errors" is "loss".
+    holdout : float, default 0.2
+        Share of the rows that the fit does not see; `describe` tests on them whether slices are real.
+    compat : None or "domino-0.1.5"
+        Reproduce the numbers of that package: its start, float64, every row in the fit, its ranking
+        ("mismatch"), and predictions that choose among the slices alone.
+    checkpoint : path, optional
+        Folder that holds the state after every pass: a killed fit goes on from there.
+
+    Attributes
+    ----------
+    classes_ : numpy.ndarray, shape (C,)
+        Classes in the order of the predictions' columns; bins of losses where there are none.
+    weights_, means_, covariances_, y_probs_, y_hat_probs_ : numpy.ndarray
+        Parameters of the K components; means (K, d') in principal components.
+    lower_bound_, lower_bounds_ : float, numpy.ndarray
+        Mean log-likelihood of a row before the last M-step, and before every one of the passes.
+    n_iter_ : int
+        Passes of expectation-maximisation over all rows.
+    converged_ : bool
+    slice_components_ : numpy.ndarray of int64, shape (n_slices,)
+        Components that are slices, best first.
+    slice_scores_ : numpy.ndarray, shape (K,)
+        What they were ranked by.
+    bic_ : dict of int to float
+        Bayesian information criterion a row, by the number of components.
+
+    References
+    ----------
+    Eyuboglu et al. (2022), Domino: Discovering systematic errors with cross-modal embeddings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scaleshift import DominoSlicer
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2_000, 2)) + 6 * rng.integers(0, 2, (2_000, 2))
+    >>> y = rng.integers(0, 2, 2_000)
+    >>> wrong = rng.random(2_000) < np.where((X > 3).all(axis=1), 0.6, 0.05)  # fails in one corner
+    >>> table = {"embedding": X, "target": y, "pred_probs": np.where(wrong, 1 - y, y).astype(float)}
+    >>> slicer = DominoSlicer(n_slices=1, n_mixture_components=8, random_state=0).fit(table)
+    >>> inside = slicer.predict(table)[:, 0] == 1
+    >>> bool(wrong[inside].mean() > 0.5)
+    True
+    """
+
+    METHOD = "Domino"
+    CITATION = "Eyuboglu et al. (2022), Domino: Discovering systematic errors with cross-modal embeddings"
+
+    def __init__(
+        self,
+        n_slices: int = 5,
+        covariance_type: str = "diag",
+        n_pca_components: int | None = 128,
+        n_mixture_components: int | str = 25,
+        y_log_likelihood_weight: float = 1,
+        y_hat_log_likelihood_weight: float = 1,
+        max_iter: int = 100,
+        init_params: str | None = None,
+        confusion_noise: float = 1e-3,
+        random_state: Any = None,
+        *,
+        tol: float = 1e-3,
+        reg_covar: float = 1e-6,
+        ranking: str = "excess_errors",
+        holdout: float = HOLDOUT,
+        compat: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ):
+        self.n_slices = n_slices
+        self.covariance_type = covariance_type
+        self.n_pca_components = n_pca_components
+        self.n_mixture_components = n_mixture_components
+        self.y_log_likelihood_weight = y_log_likelihood_weight
+        self.y_hat_log_likelihood_weight = y_hat_log_likelihood_weight
+        self.max_iter = max_iter
+        self.init_params = init_params
+        self.confusion_noise = confusion_noise
+        self.random_state = random_state
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.ranking = ranking
+        self.holdout = holdout
+        self.compat = compat
+        self.checkpoint = checkpoint
+
+    def fit(
+        self,
+        data: Any = None,
+        embeddings: Any = "embedding",
+        targets: Any = "target",
+        pred_probs: Any = "pred_probs",
+        losses: Any = None,
+        *,
+        sample_weight: Any = None,
+        init_resp: Any = None,
+    ) -> Self:
+        """Learn the slices."""
+        self._check()
+        found = given(data, embeddings, targets, pred_probs, losses, sample_weight)
+        resumed = checkpoint.read(self.checkpoint)
+        seed = noise.seed_of(self.random_state) if resumed is None else resumed.seed
+        rows, seen, preparation = self._learn_preparation(
+            found,
+            n_components=self.n_pca_components,
+            dtype="float64" if self.compat else "float32",
+            seed=seed,
+            holdout=0.0 if self.compat else self.holdout,
+        )
+        job = checkpoint.fingerprint({"parameters": self._parameters(), "rows": seen.fingerprint})
+        checkpoint.check(resumed, job, self.checkpoint)
+        if init_resp is not None:
+            rows = with_numbers(rows, resp=init_resp)
+        kept = passes.keep(rows, prepare, preparation.row_bytes, preparation=preparation)
+        settings = self._settings
+        if resumed is None:
+            fits = self._begin(rows, kept, preparation, seen, init_resp, settings)
+        else:
+            fits = resumed.state
+
+        def after(state: list[Fit]) -> None:
+            checkpoint.write(self.checkpoint, checkpoint.Checkpoint(job, seed, state))
+
+        fits = climb(kept, preparation.kind, fits, settings, after)
+        return self._set(rows, kept, preparation, seen, fits, settings)
+
+    def predict_proba(
+        self,
+        data: Any = None,
+        embeddings: Any = "embedding",
+        targets: Any = "target",
+        pred_probs: Any = "pred_probs",
+        losses: Any = None,
+        *,
+        all_components: bool = False,
+    ) -> Any:
+        """Responsibility of each slice for each row, given what is known of it.
+
+        Parameters
+        ----------
+        data, embeddings, targets, pred_probs, losses
+            As in `fit`. What is missing of targets and predictions is left out.
+        all_components : bool, default False
+            Of all components, not of slices alone: rows then add up to 1.
+
+        Returns
+        -------
+        numpy.ndarray or dask.array.Array of float64, shape (n, n_slices)
+            Or (n, n_mixture_components). Lazy for Dask input.
+        """
+        found = given(data, embeddings, targets, pred_probs, losses)
+        if not all_components:
+            return self._map(membership_leaf, found, np.float64)
+        everything = np.arange(len(self.weights_))
+        return self._map(membership_leaf, found, np.float64, self._of(everything))
+
+    def _plan_fit(
+        self, X: Any, y: Any, *, pred_probs: Any = None, losses: Any = None, sample_weight: Any = None
+    ) -> Plan:
+        """What `scaleshift.explain` tells of a fit."""
+        from scaleshift.slices.planning import plan_domino
+
+        self._check()
+        return plan_domino(self, Given(X, y, pred_probs, losses, sample_weight))
+
+    @property
+    def mm(self) -> Self:
+        """The mixture model: this object itself, for those who write ``slicer.mm.means_``."""
+        return self
+
+    @property
+    def y_probs(self) -> np.ndarray:
+        """Another name of ``y_probs_``."""
+        return self.y_probs_
+
+    @property
+    def y_hat_probs(self) -> np.ndarray:
+        """Another name of ``y_hat_probs_``."""
+        return self.y_hat_probs_
+
+    @property
+    def _slices(self) -> MixtureSlices:
+        return self._of(self.slice_components_)
+
+    def _of(self, components: np.ndarray) -> MixtureSlices:
+        return MixtureSlices(self.mixture_, self._settings.powers, components, among_chosen=bool(self.compat))
+
+    @property
+    def _settings(self) -> Settings:
+        powers = Powers(float(self.y_log_likelihood_weight), float(self.y_hat_log_likelihood_weight))
+        return Settings(self.tol, self.max_iter, self.reg_covar, powers)
+
+    @property
+    def _sizes(self) -> list[int]:
+        """Numbers of components that are fitted."""
+        return list(SIZES) if self.n_mixture_components == "auto" else [int(self.n_mixture_components)]
+
+    def _begin(
+        self, rows: Rows, kept: Kept, preparation: Preparation, seen: Survey, resp: Any, settings: Settings
+    ) -> list[Fit]:
+        """Mixtures to start from, one for each number of components."""
+        kind, seed = preparation.kind, preparation.seed
+        init = self.init_params or ("confusion" if self.compat else None)
+        if max(self._sizes) > seen.n_rows:
+            raise DataError(
+                f"{seen.n_rows} rows are fewer than {max(self._sizes)} components: set n_mixture_components "
+                "below that, best to a tenth of the rows or less"
+            )
+
+        def begun(start: starts.Start) -> Fit:
+            d = preparation.projection.n_columns
+            return starts.begin(kept, kind, start, self.covariance_type, d, self.reg_covar)
+
+        if resp is not None:
+            return [begun(starts.Passed(rows.columns["resp"].values.shape[1]))]
+        if init == "confusion":
+            return [begun(self._confusion(rows, size, seed)) for size in self._sizes]
+        if init == "random":
+            return [begun(starts.Random(size, seed)) for size in self._sizes]
+        sample = sampling.draw(kept, kind, seen, seed)
+        if init is None:
+            return sampling.fit_sample(sample, kind, self._sizes, self.covariance_type, settings, seed)
+        return [begun(starts.named(init, size, sample, seed)) for size in self._sizes]
+
+    def _confusion(self, rows: Rows, size: int, seed: int) -> starts.Confusion:
+        sequence = starts.sequence(rows, size, self.random_state) if self.compat else None
+        return starts.Confusion(size, self.confusion_noise, seed, sequence)
+
+    def _set(
+        self,
+        rows: Rows,
+        kept: Kept,
+        preparation: Preparation,
+        seen: Survey,
+        fits: list[Fit],
+        settings: Settings,
+    ) -> Self:
+        """Keep the best mixture and rank its components: one pass. All at once, or an earlier fit stays."""
+        kind = preparation.kind
+        sums = expect(kept, kind, [fit.mixture for fit in fits], settings.powers)
+        criterion = ranking.criterion(sums, fits)
+        best = int(np.argmin(criterion))
+        fit = fits[best]
+        if not fit.converged:
+            warnings.warn(
+                f"the mixture did not converge in {self.max_iter} passes (the mean log-likelihood still "
+                f"changes by more than tol={self.tol}): raise max_iter",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        evidence = ranking.evidence(sums, fits, best)
+        scores = ranking.RANKINGS[self._ranking(kind)](evidence)
+        support = np.full(len(scores), np.inf) if self.compat else evidence.n
+        mixture, projection = fit.mixture, preparation.projection
+        found = {
+            "preparation_": preparation,
+            "markers_": rows.markers,
+            "n_features_in_": rows.n_markers,
+            "seed_": preparation.seed,
+            "fingerprint_": seen.fingerprint,
+            "classes_": kind.classes if isinstance(kind, Classification) else np.arange(kind.n_labels),
+            "mixture_": mixture,
+            "weights_": mixture.weights,
+            "means_": mixture.means + (projection.mean if projection.components is None else 0.0),
+            "covariances_": mixture.covariances,
+            "y_probs_": mixture.label_probs,
+            "y_hat_probs_": mixture.prediction_probs,
+            "lower_bound_": fit.lower_bound,
+            "lower_bounds_": np.array(fit.lower_bounds),
+            "n_iter_": len(fit.lower_bounds),
+            "converged_": fit.converged,
+            "slice_scores_": scores,
+            "slice_components_": ranking.best(scores, support, self.n_slices),
+            "bic_": {f.mixture.n_components: float(c) for f, c in zip(fits, criterion, strict=True)},
+        }
+        for name, value in found.items():
+            setattr(self, name, value)
+        return self
+
+    def _ranking(self, kind: Kind) -> str:
+        """The ranking that is used: domino's own under compat, losses where there are no errors."""
+        if self.compat and self.ranking == "excess_errors":
+            return "mismatch"
+        if not kind.has_errors and self.ranking in ranking.OF_ERRORS:
+            return "loss"
+        return self.ranking
+
+    def _parameters(self) -> dict[str, Any]:
+        """Those that the result depends on."""
+        return {name: value for name, value in self.get_params().items() if name != "checkpoint"}
+
+    def _check(self) -> None:
+        """Refuse parameters that have no meaning."""
+        sizes = self.n_mixture_components
+        check("n_slices", self.n_slices, lambda v: is_whole(v) and v >= 1, "a whole number from 1")
+        check(
+            "n_mixture_components",
+            sizes,
+            lambda v: v == "auto" or (is_whole(v) and v >= 1),
+            '"auto" or from 1',
+        )
+        check("covariance_type", self.covariance_type, lambda v: v in COVARIANCES, f"one of {COVARIANCES}")
+        check("init_params", self.init_params, lambda v: v is None or v in INITS, f"None or one of {INITS}")
+        check("ranking", self.ranking, lambda v: v in ranking.RANKINGS, f"one of {tuple(ranking.RANKINGS)}")
+        check("compat", self.compat, lambda v: v in (None, COMPAT), f"None or {COMPAT!r}")
+        check("holdout", self.holdout, lambda v: 0 <= v < 1, "a share from 0, below 1")
+        check("max_iter", self.max_iter, lambda v: is_whole(v) and v >= 1, "a whole number from 1")
+        check("tol", self.tol, lambda v: v >= 0, "a number from 0")
+        check("reg_covar", self.reg_covar, lambda v: v >= 0, "a number from 0")
+        pca = self.n_pca_components
+        check("n_pca_components", pca, lambda v: v is None or (is_whole(v) and v >= 1), "None or from 1")
+        for name in ("y_log_likelihood_weight", "y_hat_log_likelihood_weight", "confusion_noise"):
+            check(name, getattr(self, name), lambda v: v >= 0, "a number from 0")
+        if self.n_slices > max(self._sizes):
+            raise DataError(
+                f"n_slices={self.n_slices} is more than n_mixture_components={sizes}: choose fewer"
+            )

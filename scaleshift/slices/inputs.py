@@ -1,0 +1,191 @@
+"""Where do embeddings, targets, predictions and losses come from?  A table and names of columns, or arrays.
+
+A table is a pandas DataFrame, an xarray Dataset, an AnnData object or any mapping of names to columns. What
+comes out are rows, as every pass takes them, and what kind of outcome they have (`outcomes`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from scaleshift.blocks import labels, passes
+from scaleshift.blocks.block import Column, Rows
+from scaleshift.blocks.rows import aligned, as_rows, with_numbers
+from scaleshift.errors import DataError
+
+# What the columns are called where the caller does not say: the names of domino's own documentation.
+DEFAULTS = {"embeddings": "embedding", "targets": "target", "pred_probs": "pred_probs"}
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the caller gave, as arrays: None for what is missing."""
+
+    embeddings: Any
+    targets: Any = None
+    pred_probs: Any = None
+    losses: Any = None
+    sample_weight: Any = None
+
+
+def given(
+    data: Any,
+    embeddings: Any,
+    targets: Any,
+    pred_probs: Any,
+    losses: Any = None,
+    sample_weight: Any = None,
+) -> Given:
+    """Look up what is named, and take arrays as they are.
+
+    Parameters
+    ----------
+    data : DataFrame, Dataset, AnnData, mapping or None
+    embeddings, targets, pred_probs, losses, sample_weight : str, array-like or None
+        Names of columns of `data`, or arrays. A default name that `data` does not have counts as missing,
+        but for the embeddings.
+
+    Raises
+    ------
+    DataError
+        If a name that the caller chose is not in `data`, or embeddings are missing.
+
+    Examples
+    --------
+    >>> table = {"embedding": np.ones((2, 3)), "target": [0, 1]}
+    >>> found = given(table, "embedding", "target", "pred_probs")
+    >>> found.targets, found.pred_probs is None
+    ([0, 1], True)
+    """
+    asked = {
+        "embeddings": embeddings,
+        "targets": targets,
+        "pred_probs": pred_probs,
+        "losses": losses,
+        "sample_weight": sample_weight,
+    }
+    found = {name: _look_up(data, name, value) for name, value in asked.items()}
+    if found["embeddings"] is None:
+        raise DataError(
+            "no embeddings were given: pass data= with a column 'embedding', or embeddings= as (n, d) numbers"
+        )
+    return Given(**found)
+
+
+def _look_up(data: Any, name: str, value: Any) -> Any:
+    """A column of the table, or the array that was given."""
+    if not isinstance(value, str):
+        return value
+    if data is None:
+        if value == DEFAULTS.get(name):
+            return None
+        raise DataError(f"{name}={value!r} names a column, and there is no data= to look it up in")
+    column = _column(data, value)
+    if column is None and (value != DEFAULTS.get(name) or name == "embeddings"):
+        known = _names(data)
+        raise DataError(f"data has no column {value!r} for {name}{labels.suggestion(value, known)}")
+    return column
+
+
+def _column(data: Any, name: str) -> Any:
+    """One column of a table, None where it has none of that name."""
+    if all(hasattr(data, part) for part in ("obs", "obsm", "X")):  # AnnData
+        if name in data.obsm:
+            return data.obsm[name]
+        if name in data.obs:
+            return data.obs[name]
+        return data.X if name in ("X", DEFAULTS["embeddings"]) else None
+    if isinstance(data, pd.DataFrame):
+        if name not in data.columns:
+            return None
+        return _stacked(data[name])
+    if isinstance(data, xr.Dataset):
+        return data[name] if name in data.variables else None
+    try:
+        return _stacked(data[name]) if name in _names(data) else None
+    except (TypeError, KeyError) as error:
+        raise DataError(
+            f"data is a {type(data).__name__}: expected a DataFrame, a Dataset, AnnData or a dict of columns"
+        ) from error
+
+
+def _names(data: Any) -> list[str]:
+    if all(hasattr(data, part) for part in ("obs", "obsm", "X")):
+        return [*map(str, data.obsm), *map(str, data.obs), "X"]
+    if isinstance(data, xr.Dataset):
+        return [str(name) for name in data.variables]
+    found = data.columns if hasattr(data, "columns") else getattr(data, "keys", list)()
+    return [str(name) for name in found]
+
+
+def _stacked(column: Any) -> Any:
+    """A column whose every value is a row of numbers, as tables of embeddings have it, as one array."""
+    if getattr(getattr(column, "dtype", None), "kind", "") == "O" and len(column):
+        first = column.iloc[0] if isinstance(column, pd.Series) else column[0]
+        if isinstance(first, np.ndarray | list | tuple):
+            return np.stack([np.asarray(value) for value in column])
+    return column
+
+
+# As rows -----------------------------------------------------------------------------------------------
+
+
+def rows_of(found: Given) -> Rows:
+    """Embeddings as rows, with the weights and losses beside them."""
+    rows = as_rows(found.embeddings)
+    rows = replace(rows, columns={})  # nobody asks for their samples
+    numbers = {"loss": found.losses, "weight": found.sample_weight}
+    for name, values in numbers.items():
+        if values is not None:
+            rows = with_numbers(rows, **{name: one_dimensional(values, name)})
+    return rows
+
+
+def one_dimensional(values: Any, name: str) -> Any:
+    """Numbers of one dimension; a single column is one."""
+    values = values if hasattr(values, "ndim") else np.asarray(values)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values.iloc[:, 0] if isinstance(values, pd.DataFrame) else values[:, 0]
+    if values.ndim != 1:
+        raise DataError(f"{name} has the shape {tuple(values.shape)}: expected one number a row")
+    return values
+
+
+def label_column(values: Any, what: str, classes: np.ndarray | None = None) -> Column:
+    """Labels of any type as a column of codes.
+
+    Without `classes` these are the values found: categoricals keep their order, all else is sorted as numpy
+    and scikit-learn do it, so that columns of probabilities are theirs.
+
+    Raises
+    ------
+    DataError
+        If a label is none of `classes`.
+    """
+    if isinstance(values, xr.DataArray):
+        values = values.data
+    if isinstance(values, da.Array):
+        if classes is None:
+            found, _ = passes.values(Column(values))
+            classes = np.sort(labels.order(found, what))
+        return Column(values, classes)
+    codes, categories = labels.factorize(values, what)
+    if classes is None:
+        is_categorical = isinstance(getattr(values, "dtype", None), pd.CategoricalDtype)
+        classes = categories if is_categorical else np.sort(categories)
+    position = np.append(labels.encode(categories, classes, what), -1).astype(labels.CODE)
+    return Column(position[codes], classes, coded=True)
+
+
+def with_labels(rows: Rows, name: str, column: Column) -> Rows:
+    """The same rows with a column of labels."""
+    if rows.is_one_block and isinstance(column.values, da.Array):
+        rows = replace(rows.as_dask(), in_memory=False)
+    column = replace(column, values=aligned(column.values, rows.x, name))
+    return replace(rows, columns={**rows.columns, name: column})

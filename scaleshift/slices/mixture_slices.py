@@ -1,0 +1,81 @@
+"""Who belongs to the best components of a mixture?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scaleshift.kernels import mixture as kernel
+from scaleshift.kernels.mixture import Outcomes
+from scaleshift.slices.mixture import Mixture, Powers, components_of
+
+NOTHING = Outcomes()
+
+
+@dataclass(frozen=True)
+class MixtureSlices:
+    """Some components of a mixture as slices."""
+
+    mixture: Mixture
+    powers: Powers
+    chosen: np.ndarray  # (n_slices,) components, best first
+    among_chosen: bool = False  # a row belongs to the best of the chosen, as in domino 0.1.5, never to none
+
+    @property
+    def n_slices(self) -> int:
+        """Best first."""
+        return len(self.chosen)
+
+    @property
+    def centres(self) -> np.ndarray:
+        """Means, (n_slices, d')."""
+        return self.mixture.means[self.chosen]
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return self.mixture.means.nbytes + self.mixture.covariances.nbytes
+
+    def responsibilities(self, x: np.ndarray, outcomes: Outcomes) -> np.ndarray:
+        """Of all components, (n, K); rows add up to 1."""
+        return kernel.responsibilities(x, outcomes, components_of([self.mixture], self.powers))
+
+    def memberships(self, x: np.ndarray, outcomes: Outcomes) -> np.ndarray:
+        """Responsibilities of the chosen components, (n, n_slices)."""
+        return self.responsibilities(x, outcomes)[:, self.chosen]
+
+    def assigned(self, x: np.ndarray, outcomes: Outcomes) -> np.ndarray:
+        """1 for the most responsible component where it is a chosen one, (n, n_slices)."""
+        found = self.responsibilities(x, outcomes)
+        if self.among_chosen:
+            return _one_hot(found[:, self.chosen].argmax(axis=1), np.arange(self.n_slices))
+        return _one_hot(found.argmax(axis=1), self.chosen)
+
+    def members(self, x: np.ndarray) -> np.ndarray:
+        """The same by the embeddings alone, as bools."""
+        return self.responsibilities(x, NOTHING).argmax(axis=1)[:, None] == self.chosen
+
+    def typicality(self, x: np.ndarray) -> np.ndarray:
+        """Log density of the embedding in each chosen component, (n, n_slices)."""
+        parts = [kernel.log_joint(x[first : first + 4096], NOTHING, self._alone) for first in _tiles(len(x))]
+        return np.concatenate(parts) if parts else np.empty((0, self.n_slices))
+
+    @property
+    def _alone(self) -> kernel.Components:
+        """The chosen components, equally likely."""
+        mixture, chosen = self.mixture, self.chosen
+        covariances = (
+            mixture.covariances[None] if mixture.covariance_type == "tied" else mixture.covariances[chosen]
+        )
+        return kernel.Components(
+            mixture.covariance_type, (len(chosen),), np.ones(len(chosen)), mixture.means[chosen], covariances
+        )
+
+
+def _tiles(n: int) -> range:
+    return range(0, n, 4096)
+
+
+def _one_hot(codes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    return (codes[:, None] == values).astype(np.int64)

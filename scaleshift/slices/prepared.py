@@ -1,0 +1,82 @@
+"""What does a pass of the fit see of a block?  Projected embeddings, and their outcomes, in one dtype."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scaleshift.blocks import noise
+from scaleshift.blocks.block import Block
+from scaleshift.kernels.mixture import Outcomes
+from scaleshift.slices.outcomes import Found, Kind
+from scaleshift.slices.projection import Projection
+from scaleshift.slices.survey import checked_weight, stratum
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Everything that makes prepared blocks of raw ones."""
+
+    kind: Kind
+    projection: Projection
+    dtype: str  # of numpy
+    seed: int
+    holdout: float  # share of rows that the fit does not see
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return self.projection.nbytes
+
+    @property
+    def row_bytes(self) -> int:
+        """Of a prepared row."""
+        numbers = self.projection.n_columns + (self.kind.n_labels if self.kind.has_errors else 0) + 4
+        return numbers * np.dtype(self.dtype).itemsize + 5
+
+
+def prepare(block: Block, preparation: Preparation) -> Block:
+    """Project a block's embeddings and make columns of its outcomes.
+
+    Columns are label (n,) codes, prediction (n, C), extra (n, 2) error and loss (0 where there is none),
+    weight (n,), and held (n,) bool: rows that the fit does not see.
+    """
+    found, dtype = preparation.kind.outcome(block), np.dtype(preparation.dtype)
+    extra = np.zeros((len(block.x), 2), dtype)
+    for column, values in enumerate((found.error, found.loss)):
+        if values is not None:
+            extra[:, column] = values
+    columns = {
+        "extra": extra,
+        "weight": checked_weight(block).astype(dtype),
+        "held": held_out(block, preparation.seed, preparation.holdout),
+    }
+    if "resp" in block.columns:  # starting responsibilities
+        columns["resp"] = block.columns["resp"]
+    if found.label is not None:
+        columns["label"] = found.label.astype(np.int32)
+    if found.prediction is not None:
+        columns["prediction"] = found.prediction.astype(dtype)
+    return block._replace(x=preparation.projection(block.x, dtype), columns=columns)
+
+
+def held_out(block: Block, seed: int, share: float) -> np.ndarray:
+    """Which rows of a block the fit does not see, (n,) bool: a hash of the absolute row."""
+    if not share:
+        return np.zeros(len(block.x), bool)
+    return noise.keys(seed, "holdout", block.start, len(block.x)) < np.uint64(share * 2.0**64)
+
+
+def outcomes_of(block: Block, kind: Kind) -> Outcomes:
+    """Outcomes of a prepared block as the kernels take them, rows held out with weight 0."""
+    columns = block.columns
+    weight = np.where(columns["held"], 0, columns["weight"])
+    return Outcomes(columns.get("label"), kind.n_labels, columns.get("prediction"), weight, columns["extra"])
+
+
+def strata_of(block: Block, kind: Kind) -> np.ndarray:
+    """Strata of a prepared block's rows, -1 for those that the fit does not see."""
+    columns = block.columns
+    found = Found(columns["label"], None, columns["extra"][:, 0], None)
+    return np.where(columns["held"] | (columns["weight"] == 0), -1, stratum(kind, found))
