@@ -18,6 +18,7 @@ from scaleshift.blocks import noise, passes, states
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.errors import DataError
 from scaleshift.slices.prepared import Preparation, held_out
+from scaleshift.slices.words import shown
 
 if TYPE_CHECKING:
     from scaleshift.slices.base import Slices
@@ -149,7 +150,7 @@ def _questions(metadata: pd.DataFrame) -> list[Question]:
             levels = column.dropna().value_counts()
             for level in sorted(levels.index[:MOST_LEVELS], key=str):
                 values = (column == level).fillna(False).to_numpy(dtype=np.float64)
-                found.append(Question(str(name), values, level=repr(level)))
+                found.append(Question(str(name), values, level=shown(level)))
         if missing.any():
             found.append(Question(str(name), missing.astype(np.float64), level="missing"))
     return found
