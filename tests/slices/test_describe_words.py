@@ -8,7 +8,7 @@ from described import BallSlicer, corner, domino
 
 from scaleshift.errors import DataError
 from scaleshift.slices import words
-from scaleshift.slices.rules import Question
+from scaleshift.slices.rules import Question, _told
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +123,25 @@ def test_rules_are_judged_on_held_out_rows_of_the_fit(fitted):
 )
 def test_a_question_in_words(question, low, high, text):
     assert question.text(low, high) == text
+
+
+def test_that_a_category_has_one_value_says_that_it_has_no_other():
+    site = [Question("site", np.zeros(1), f"'{level}'") for level in "ABC"]
+    inf = np.inf
+    assert _told(site, {0: (-inf, 0.5), 1: (0.5, inf)}) == "site == 'B'"
+    assert _told(site, {0: (-inf, 0.5), 2: (-inf, 0.5)}) == "site != 'A' and site != 'C'"
+    both = [*site, Question("age", np.zeros(1))]
+    assert _told(both, {0: (-inf, 0.5), 3: (61.0, inf)}) == "site != 'A' and age > 61"
+
+
+def test_a_weak_rule_is_given_and_not_told(fitted):
+    slicer, data, there = fitted
+    site = np.where(there | (np.random.default_rng(0).random(6_000) < 0.5), "A", "B")
+    found = slicer.describe(data, metadata=pd.DataFrame({"site": site}))
+    assert found["rule"].values[0] == "site != 'B'" or found["rule"].values[0] == "site == 'A'"
+    assert float(found["rule_coverage"][0]) > 0.9
+    assert float(found["rule_precision"][0]) < 0.3
+    assert "; where" not in found["words"].values[0]
 
 
 def test_phrases_are_ranked_by_where_the_slice_lies(fitted):
