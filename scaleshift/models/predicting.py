@@ -221,7 +221,7 @@ def _check_order(predictor: Predictor, x: np.ndarray, known: np.ndarray | None) 
         raise DataError(
             f"{name_of_model(predictor.model)} does not have its columns in the order of the classes "
             f"{_listed(known)}: {predictor.classes[found[row].argmax()]!s} would be the most probable for "
-            f"row {row}, and the model says {named[row]!s}; export it with the default zipmap, which names them"
+            f"row {row}, and the model says {named[row]!s}; export it with its zipmap"
         )
 
 

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from scaleshift.slices.domino import DominoSlicer
 from scaleshift.slices.embed import embed
+from scaleshift.slices.growth import compare
 
-__all__ = ["DominoSlicer", "embed"]
+__all__ = ["DominoSlicer", "compare", "embed"]

@@ -145,7 +145,7 @@ class Slicer(BaseEstimator, ABC):
         data, embeddings, targets, pred_probs, losses, sample_weight
             As in `fit`. Targets may be missing, of some rows or of all.
         features : DataFrame, DataArray or array-like of shape (n, m), optional
-            Numbers that slices are told apart by, in place of the columns of the embeddings; NaN where unknown.
+            Numbers that slices are told apart by, in place of the embeddings' columns; NaN where unknown.
         metadata : pandas.DataFrame, optional
             One row a row of data: simple rules on its columns that find a slice are looked for.
         phrases : sequence of m str, optional
@@ -172,9 +172,9 @@ class Slicer(BaseEstimator, ABC):
         >>> import numpy as np
         >>> from scaleshift import DominoSlicer
         >>> rng = np.random.default_rng(0)
-        >>> X = rng.normal(size=(2_000, 2)) + 6 * rng.integers(0, 2, (2_000, 2))
+        >>> X = rng.normal(size=(2_000, 2)) + 9 * rng.integers(0, 2, (2_000, 2))
         >>> y = rng.integers(0, 2, 2_000)
-        >>> wrong = rng.random(2_000) < np.where((X > 3).all(axis=1), 0.6, 0.05)  # fails in one corner
+        >>> wrong = rng.random(2_000) < np.where((X > 4).all(axis=1), 0.6, 0.05)  # fails in one corner
         >>> predicted = np.where(wrong, 1 - y, y).astype(float)
         >>> slicer = DominoSlicer(n_slices=1, n_mixture_components=4, random_state=0)
         >>> found = slicer.fit(None, X, y, predicted).describe()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import dask.array as da
@@ -29,6 +28,7 @@ from scaleshift.slices.variables import VARIABLES
 if TYPE_CHECKING:
     from scaleshift.slices.base import Slicer
 
+CLEAR_RULE = 0.5  # harmonic mean of precision and coverage of a rule that is told in words
 SHARED = 0.5  # of a slice's rows: more, and it is the same as the other
 
 
@@ -259,12 +259,17 @@ def _words(values: Mapping[str, Any], names: Any, coords: Mapping[str, Any]) -> 
         if "confusion" in values:
             facts.append(words.confused(values["confusion"][k], coords["label"]))
         asides = [words.apart(values["difference"][k], names)] if names is not None else []
-        if "rule" in values and values["rule"][k]:
+        if "rule" in values and _finds(values["rule_precision"][k], values["rule_coverage"][k]):
             asides.append(f"where {values['rule'][k]}")
         if "phrase" in values:
             asides.append(f"like {values['phrase'][k, 0]!s}")
         sentences.append(words.sentence(facts, *asides))
     return np.array(sentences, dtype=str)
+
+
+def _finds(precision: float, coverage: float) -> bool:
+    """Whether a rule is worth telling: most of its rows are in the slice, and most of the slice's in it."""
+    return 2 * precision * coverage > CLEAR_RULE * (precision + coverage)
 
 
 def _coords(slicer: Slicer, seen: SliceProfile, names: Any) -> dict[str, Any]:

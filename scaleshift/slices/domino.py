@@ -93,8 +93,10 @@ class DominoSlicer(Slicer):
         Components that are slices, best first.
     slice_scores_ : numpy.ndarray, shape (K,)
         What they were ranked by.
+    profile_ : SliceProfile
+        Sums over the rows of each slice, which `describe` tells of.
     bic_ : dict of str to float
-        Bayesian information criterion a row, by the number of components.
+        Bayesian information criterion a row, by the number of components, written out.
 
     References
     ----------

@@ -23,8 +23,8 @@ def check_phrases(phrases: Sequence[str] | None, embeddings: Any, d: int) -> np.
     vectors = np.asarray(embeddings, np.float64)
     if vectors.shape != (len(phrases), d) or not len(phrases):
         raise DataError(
-            f"phrase_embeddings has the shape {vectors.shape}, expected {(len(phrases), d)}: one row a phrase, "
-            "in the space of the embeddings"
+            f"phrase_embeddings has the shape {vectors.shape}, expected {(len(phrases), d)}: one row a "
+            "phrase, in the space of the embeddings"
         )
     if not np.isfinite(vectors).all():
         raise DataError("phrase_embeddings has NaN or infinite values")

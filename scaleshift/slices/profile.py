@@ -28,8 +28,10 @@ MOST_LABELS = 30  # of a confusion matrix
 N_CHECKED = 8  # columns of the embeddings that tell these rows from others
 
 # What is summed of each row, weighted (w) or counted (n): where an error, or a loss, is known.
-TALLIES = ("n", "w", "ww", "error_n", "error_w", "error_ww", "errors_n", "errors_w")
-TALLIES += ("loss_n", "loss_w", "losses_n", "losses_w", "squares_n")
+TALLIES = (
+    *("n", "w", "ww", "error_n", "error_w", "error_ww", "errors_n", "errors_w"),
+    *("loss_n", "loss_w", "losses_n", "losses_w", "squares_n"),
+)
 
 
 class Features(NamedTuple):
@@ -82,7 +84,7 @@ def profile(
         profile_leaf, rows, None, merge=merge_profiles, slices=slices, preparation=preparation, shift=shift
     )
     del state["typicality"]
-    fields = {"confusion": None, "features": None, **state}
+    fields: dict[str, Any] = {"confusion": None, "features": None, **state}
     fields["shift"] = np.empty(0) if shift is None else shift
     return SliceProfile(centre=preparation.projection.mean, **fields)
 
@@ -121,8 +123,9 @@ class _Facts(NamedTuple):
     def rows(self, chosen: slice) -> _Facts:
         """The same of some rows."""
         outcome = Found(*(None if part is None else part[chosen] for part in self.outcome))
-        parts = (part[chosen] for part in (self.x, self.weight, self.held, self.valid))
-        return _Facts(*parts, outcome, None if self.features is None else self.features[chosen])
+        features = None if self.features is None else self.features[chosen]
+        x, weight, held, valid = (part[chosen] for part in self[:4])
+        return _Facts(x, weight, held, valid, outcome, features)
 
 
 def _facts(block: Block, preparation: Preparation) -> _Facts:

@@ -18,6 +18,7 @@ from scaleshift.blocks import noise, passes, states
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.errors import DataError
 from scaleshift.slices.prepared import Preparation, held_out
+from scaleshift.slices.words import shown
 
 if TYPE_CHECKING:
     from scaleshift.slices.base import Slices
@@ -26,6 +27,7 @@ ROWS = 20_000  # of the sample
 DEPTH = 2
 LEAST_LEAF = 5  # rows of the sample in a leaf
 MOST_LEVELS = 30  # of a category: the most frequent ones
+Box = dict[int, tuple[float, float]]  # column -> values in (low, high]
 ALPHA = 0.01  # a rule that the other half does not bear out is none
 
 
@@ -149,7 +151,7 @@ def _questions(metadata: pd.DataFrame) -> list[Question]:
             levels = column.dropna().value_counts()
             for level in sorted(levels.index[:MOST_LEVELS], key=str):
                 values = (column == level).fillna(False).to_numpy(dtype=np.float64)
-                found.append(Question(str(name), values, level=repr(level)))
+                found.append(Question(str(name), values, level=shown(level)))
         if missing.any():
             found.append(Question(str(name), missing.astype(np.float64), level="missing"))
     return found
@@ -179,11 +181,18 @@ def _rule(table: np.ndarray, questions: list[Question], inside: np.ndarray, half
     trivial = _score(np.ones(len(member), bool), member)[2]
     if not hits or by_chance > ALPHA or score <= trivial:
         return Rule()
-    parts = [questions[column].text(low, high) for column, (low, high) in box.items()]
-    return Rule(" and ".join(parts), precision, coverage)
+    return Rule(_told(questions, box), precision, coverage)
 
 
-Box = dict[int, tuple[float, float]]  # column -> values in (low, high]
+def _told(questions: list[Question], box: Box) -> str:
+    """A box in words; that a category has one value says that it has no other."""
+    told = [
+        (questions[column], low > 0, questions[column].text(low, high)) for column, (low, high) in box.items()
+    ]
+    equal = {question.name for question, above, _ in told if question.level and above}
+    return " and ".join(
+        text for question, above, text in told if question.name not in equal or (question.level and above)
+    )
 
 
 def _boxes(tree: object) -> list[Box]:

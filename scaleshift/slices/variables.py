@@ -24,8 +24,9 @@ VARIABLES: dict[str, tuple[tuple[str, ...], str, str, str]] = {
         SLICE,
         "p-value",
         "1",
-        "one-sided, of the slice being worse than the rest, on judging rows, each counted once: Fisher's exact "
-        "test of errors, which is conservative, or Welch's t-test of losses; NaN where nothing can be tested",
+        "one-sided, of the slice being worse than the rest, on judging rows, each counted once: Fisher's "
+        "exact test of errors, which is conservative, or Welch's t-test of losses; NaN where nothing can "
+        "be tested",
     ),
     "q_value": (SLICE, "false discovery rate", "1", "p-values adjusted by Benjamini and Hochberg"),
     "judging_rows": (SLICE, "rows that judge", "rows", "rows of the slice that were not used to find it"),

@@ -1,4 +1,4 @@
-"""How is a slice told to a person?  In one sentence: how large, how wrong, which confusion, what sets it apart."""
+"""How is a slice told to a person?  How large, how wrong, what sets it apart: a sentence."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def confused(table: np.ndarray, classes: Sequence[Any]) -> str:
     "most often predicts 'B' for 'T'"
     """
     mistakes = np.where(np.eye(len(table), dtype=bool), 0.0, table)
-    label, predicted = np.unravel_index(int(mistakes.argmax()), mistakes.shape)
+    label, predicted = divmod(int(mistakes.argmax()), len(mistakes))
     if mistakes[label, predicted] < N_CONFUSED:
         return ""
     return f"most often predicts {shown(classes[predicted])} for {shown(classes[label])}"

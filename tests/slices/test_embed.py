@@ -1,4 +1,4 @@
-"""Embeddings by a user's function: the same for any chunks, lazy where X is, errors that name the function."""
+"""Embeddings by a user's function: the same for any chunks, lazy where X is, errors that name it."""
 
 import dask.array as da
 import numpy as np
