@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from dask.sizeof import sizeof
 
 from scaleshift.blocks import graph, labels, passes
 from scaleshift.blocks.block import Block, Rows
@@ -96,8 +95,8 @@ class Predictor:
 
     @property
     def nbytes(self) -> int:
-        """As far as Dask can tell."""
-        return int(getattr(self.model, "nbytes", 0) or sizeof(self.model))
+        """What is not known is taken as large: it then enters the graph once, not with every task."""
+        return self.model.nbytes if isinstance(self.model, OnnxModel) else 2 * graph.SHARE_BYTES
 
     def __call__(self, x: np.ndarray, start: int) -> np.ndarray:
         """Probabilities of some rows, (n, C), or predicted numbers, (n,)."""
