@@ -29,6 +29,7 @@ LOW, HIGH = "#0072B2", "#D55E00"  # of Okabe and Ito (2008), as in `plot`
 GREY, PLAIN = "0.55", "#999999"
 MOST_FEATURES = 8  # bars of a panel
 MOST_PANELS = 24
+MOST_NUMBERS = 12  # of slices that are written beside their bars
 COLUMNS = 3  # of panels
 PANEL_WIDTH, BAR, PANEL_EXTRA = 3.6, 0.2, 0.75  # inches
 DOTS = 150  # an inch
@@ -185,7 +186,7 @@ def slice_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -
     panels = min(result.sizes["slice"], MOST_PANELS) if "difference" in result else 0
     columns = min(COLUMNS, panels + 1)
     rows = math.ceil((panels + 1) / columns)
-    bars = max(min(MOST_FEATURES, result.sizes.get("feature", 0)), min(result.sizes["slice"], 40), 3)
+    bars = max(min(MOST_FEATURES, max(result.sizes.get("feature", 0), result.sizes["slice"])), 3)
     height = rows * (bars * BAR + PANEL_EXTRA)
     figure = Figure(figsize=(columns * PANEL_WIDTH, height), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -217,7 +218,8 @@ def _draw_errors(axes: Axes, result: xr.Dataset) -> None:
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     if overall in result and np.isfinite(float(result[overall])):
         axes.axvline(float(result[overall]), color=HIGH, linestyle="--", linewidth=1)
-    axes.set_yticks(places, [str(number) for number in result["slice"].values], size=8)
+    every = math.ceil(len(places) / MOST_NUMBERS)
+    axes.set_yticks(places[::every], [str(number) for number in result["slice"].values[::every]], size=8)
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.set_ylabel("slice", size=8)
