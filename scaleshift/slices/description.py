@@ -15,6 +15,7 @@ import scaleshift
 from scaleshift.blocks.block import Rows
 from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
+from scaleshift.kernels.reference import to_numpy
 from scaleshift.parameters import check_level
 from scaleshift.slices import judging, phrases, words
 from scaleshift.slices.checkpoint import fingerprint
@@ -169,7 +170,7 @@ def _features(features: Any, rows: Rows) -> Features | None:
         names = None if index is None else [str(name) for name in index]
         features = features.data
     if not isinstance(features, da.Array):
-        features = np.asarray(features)
+        features = to_numpy(features)
     if features.ndim != 2:
         raise DataError(f"features has {features.ndim} dimensions: expected (n, m), one row a row of data")
     if not isinstance(features, da.Array) and len(features) != rows.x.shape[0]:

@@ -329,7 +329,6 @@ class DominoSlicer(Slicer):
         support = np.full(len(scores), np.inf) if self.compat else evidence.n
         mixture, projection = fit.mixture, preparation.projection
         chosen = ranking.best(scores, support, self.n_slices)
-        slices = self._made(mixture, chosen)
         found = {
             "preparation_": preparation,
             "markers_": rows.markers,
@@ -349,7 +348,7 @@ class DominoSlicer(Slicer):
             "converged_": fit.converged,
             "slice_scores_": scores,
             "slice_components_": chosen,
-            "profile_": self._profile(rows, slices, preparation),
+            "profile_": self._profile(rows, self._made(mixture, chosen), preparation),
             "bic_": {str(f.mixture.n_components): float(c) for f, c in zip(fits, criterion, strict=True)},
         }
         for name, value in found.items():

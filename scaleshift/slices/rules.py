@@ -18,6 +18,7 @@ from scaleshift.blocks import noise, passes, states
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.errors import DataError
 from scaleshift.slices.prepared import Preparation, held_out
+from scaleshift.slices.survey import checked_weight
 from scaleshift.slices.words import shown
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def sampled(
     n = np.array([ROWS])
     drawn = passes.total(
         drawn_leaf,
-        replace(rows, columns={}),
+        replace(rows, columns={name: of for name, of in rows.columns.items() if name == "weight"}),
         None,
         merge=functools.partial(states.merge_smallest, n),
         n=n,
@@ -101,10 +102,11 @@ def drawn_leaf(
 
 
 def judging(block: Block, seed: int, holdout: float) -> np.ndarray:
-    """Stratum 0 for the rows that judge, -1 for others; all judge where no share is held out."""
-    if not holdout:
-        return np.zeros(len(block.x), np.int64)
-    return np.where(held_out(block, seed, holdout), 0, -1)
+    """Stratum 0 for the rows that judge, -1 for others; all that count judge where no share is held out."""
+    judges = checked_weight(block) > 0
+    if holdout:
+        judges &= held_out(block, seed, holdout)
+    return np.where(judges, 0, -1)
 
 
 @dataclass(frozen=True)

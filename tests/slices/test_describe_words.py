@@ -187,3 +187,13 @@ def test_phrases_of_another_space_are_refused(fitted):
 )
 def test_percentages_have_two_digits_that_say_something(share, text):
     assert words.percent(share) == text
+
+
+def test_rows_of_weight_zero_make_no_rule(fitted):
+    slicer, _, _ = fitted
+    data, there = corner(n=4_000, seed=3)
+    counts = np.random.default_rng(0).random(4_000) < 0.5
+    metadata = pd.DataFrame({"leak": np.where(counts, 0.0, there.astype(float))})
+    found = slicer.describe(data, metadata=metadata, sample_weight=counts)
+    assert found["rule"].values.tolist() == [""]
+    assert slicer.describe(data, metadata=metadata)["rule"].values[0] == "leak > 0.5"
