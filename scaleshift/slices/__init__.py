@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scaleshift.slices import metrics, synthetic
 from scaleshift.slices.domino import DominoSlicer
 
-__all__ = ["DominoSlicer"]
+__all__ = ["DominoSlicer", "metrics", "synthetic"]
