@@ -48,7 +48,7 @@ def precision_at_k(membership: Any, planted: Any, k: int = 10) -> Any:
     >>> precision_at_k([0.9, 0.8, 0.8, 0.1], [True, True, False, False], k=2)
     0.75
     """
-    found = _precision(membership, planted, k)
+    found, _ = _precision(membership, planted, k)
     return _as_given(found, membership, planted)
 
 
@@ -75,8 +75,8 @@ def average_precision(membership: Any, planted: Any) -> Any:
 
     Examples
     --------
-    >>> average_precision([0.9, 0.5, 0.1], [True, False, True]).round(3)
-    0.833
+    >>> average_precision([0.9, 0.5, 0.1, 0.0], [True, False, False, True])
+    0.75
     """
     for name, values in {"membership": membership, "planted": planted}.items():
         if _is_lazy(values):
@@ -113,7 +113,8 @@ def discovery_rate(membership: Any, planted: Any, k: int = 10, threshold: float 
     1.0
     """
     _check_threshold(threshold)
-    return _mean(_found(_precision(membership, planted, k), _any(planted), threshold))
+    precision, real = _precision(membership, planted, k)
+    return _mean(precision.max(axis=0)[real] >= threshold)
 
 
 def false_discovery_rate(membership: Any, planted: Any, k: int = 10, threshold: float = FOUND) -> float:
@@ -138,7 +139,8 @@ def false_discovery_rate(membership: Any, planted: Any, k: int = 10, threshold: 
     0.5
     """
     _check_threshold(threshold)
-    return _mean((_precision(membership, planted, k) < threshold).all(axis=1))
+    precision, _ = _precision(membership, planted, k)
+    return _mean((precision < threshold).all(axis=1))
 
 
 def score(slicer_proba: Any, planted: Any, k: int = 10, threshold: float = FOUND) -> xr.Dataset:
@@ -166,16 +168,15 @@ def score(slicer_proba: Any, planted: Any, k: int = 10, threshold: float = FOUND
     ([[1.0], [0.0]], 0)
     """
     _check_threshold(threshold)
-    precision = _precision(slicer_proba, planted, k)
-    found = np.zeros(precision.shape[1], bool)
-    found[_any(planted)] = _found(precision, _any(planted), threshold)
+    precision, real = _precision(slicer_proba, planted, k)
+    found = real & (precision.max(axis=0) >= threshold)
     false = (precision < threshold).all(axis=1)
     data: dict[str, Any] = {
         "precision_at_k": (("slice", "planted"), precision, _about("precision", f"expected, at k = {k}")),
         "best_slice": ("planted", precision.argmax(axis=0), _about("best slice", "by precision at k")),
         "found": ("planted", found, _about("found", f"some slice's precision at k is at least {threshold}")),
         "false_discovery": ("slice", false, _about("false discovery", "the slice meets no planted one")),
-        "discovery_rate": ((), _mean(found[_any(planted)]), _about("discovery rate", "of planted slices")),
+        "discovery_rate": ((), _mean(found[real]), _about("discovery rate", "of planted slices")),
         "false_discovery_rate": ((), _mean(false), _about("false discovery rate", "of slices")),
     }
     if not _is_lazy(slicer_proba) and not _is_lazy(planted):
@@ -189,8 +190,8 @@ def score(slicer_proba: Any, planted: Any, k: int = 10, threshold: float = FOUND
 # The first rows of each slice, in one pass --------------------------------------------------------------
 
 
-def _precision(membership: Any, planted: Any, k: int) -> np.ndarray:
-    """Expected precision at k, (n_slices, n_planted)."""
+def _precision(membership: Any, planted: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Expected precision at k, (n_slices, n_planted), and which planted slices have rows, (n_planted,)."""
     check("k", k, lambda value: is_whole(value) and value >= 1, "a whole number from 1")
     slices, truth = _columns(membership, "membership"), _columns(planted, "planted")
     _check_same(slices, truth)
@@ -201,7 +202,7 @@ def _precision(membership: Any, planted: Any, k: int) -> np.ndarray:
     first = passes.total(first_rows, rows.only("planted"), None, merge=merge, k=k)
     if first["invalid"]:
         raise DataError(f"membership is NaN or infinite in {first['invalid']} rows: mend or leave them out")
-    return np.stack([_expected(n, sums, k) for _, n, sums in first["slices"]])
+    return np.stack([_expected(n, sums, k) for _, n, sums in first["slices"]]), first["planted"] > 0
 
 
 def first_rows(block: Block, k: int) -> dict[str, Any]:
@@ -210,13 +211,13 @@ def first_rows(block: Block, k: int) -> dict[str, Any]:
     planted = planted[:, None] if planted.ndim == 1 else planted
     _check_binary(planted)
     slices = []
-    for values in block.x[block.valid].T:
+    for values in block.x[block.valid].astype(np.float64).T:
         value, code = np.unique(-values, return_inverse=True)
         n = np.bincount(code, minlength=len(value)).astype(np.float64)
         sums = np.zeros((len(value), planted.shape[1]))
         np.add.at(sums, code, planted[block.valid])
         slices.append(_shortened(value, n, sums, k))
-    return {"slices": slices, "invalid": int((~block.valid).sum())}
+    return {"slices": slices, "planted": planted.sum(axis=0), "invalid": int((~block.valid).sum())}
 
 
 def merge_first(a: dict[str, Any], b: dict[str, Any], k: int) -> dict[str, Any]:
@@ -228,7 +229,7 @@ def merge_first(a: dict[str, Any], b: dict[str, Any], k: int) -> dict[str, Any]:
         np.add.at(n, code, np.concatenate([one[1], other[1]]))
         np.add.at(sums, code, np.concatenate([one[2], other[2]]))
         slices.append(_shortened(value, n, sums, k))
-    return {"slices": slices, "invalid": a["invalid"] + b["invalid"]}
+    return {"slices": slices, **{name: a[name] + b[name] for name in ("planted", "invalid")}}
 
 
 def _shortened(value: np.ndarray, n: np.ndarray, sums: np.ndarray, k: int) -> tuple[np.ndarray, ...]:
@@ -292,15 +293,6 @@ def _check_binary(planted: np.ndarray) -> None:
 
 def _check_threshold(threshold: Any) -> None:
     check("threshold", threshold, lambda value: 0 < value <= 1, "a number above 0, to 1")
-
-
-def _any(planted: Any) -> np.ndarray:
-    """Which planted slices have rows, (n_planted,)."""
-    return np.asarray(_columns(planted, "planted").any(axis=0))
-
-
-def _found(precision: np.ndarray, real: np.ndarray, threshold: float) -> np.ndarray:
-    return (precision.max(axis=0) >= threshold)[real]
 
 
 def _mean(values: np.ndarray) -> float:

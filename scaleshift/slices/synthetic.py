@@ -42,16 +42,16 @@ def make(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Draw a problem of two classes: a part to fit on, and a part to be judged on.
 
-    Rows lie in Gaussian clusters, each of one class; the classifier is wrong in 10 % of the rows, and in 65 %
-    of those of the planted slice.
+    Rows lie in Gaussian clusters, each of one class. The classifier is wrong in 10 % of the rows, and in
+    about 60 % of those of the planted slice.
 
     Parameters
     ----------
     kind : {"rare", "correlation", "noisy", "no_slice"}
-        The slice is a cluster of 3 % of the rows ("rare"), or the rows of class 1 that lack an attribute which
-        goes with the class elsewhere ("correlation"), or a cluster in which 60 % of the labels are flipped, so
-        that the classifier is right of the clean ones ("noisy"). With "no_slice" it fails nowhere in
-        particular: what is found then is a false discovery.
+        The slice is a cluster of 3 % of the rows ("rare"), or the rows of class 1 that lack an attribute
+        which goes with the class elsewhere ("correlation"), or a cluster in which 60 % of the labels are
+        flipped ("noisy"): the classifier is wrong there as it says the clean ones. With "no_slice" it fails
+        nowhere in particular: what is found then is a false discovery.
     seed : int
         0 to 13 served to compare methods: judge on others.
     hard : bool, default False
