@@ -272,10 +272,11 @@ class DominoSlicer(Slicer):
         """Mixtures to start from, one for each number of components."""
         kind, seed = preparation.kind, preparation.seed
         init = self.init_params or ("confusion" if self.compat else None)
-        if max(self._sizes) > seen.n_rows:
+        if max(self._sizes) > seen.n_fitted:
+            held = f" ({seen.n_rows - seen.n_fitted} more are held out)" if seen.n_fitted < seen.n_rows else ""
             raise DataError(
-                f"{seen.n_rows} rows are fewer than {max(self._sizes)} components: set n_mixture_components "
-                "below that, best to a tenth of the rows or less"
+                f"{seen.n_fitted} rows{held} are fewer than {max(self._sizes)} components: set "
+                "n_mixture_components below that, best to a tenth of the rows or less"
             )
 
         def begun(start: starts.Start) -> Fit:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scaleshift.blocks import noise
 from scaleshift.blocks.block import Block
 from scaleshift.kernels.mixture import Outcomes
 from scaleshift.slices.outcomes import Found, Kind
 from scaleshift.slices.projection import Projection
-from scaleshift.slices.survey import checked_weight, stratum
+from scaleshift.slices.survey import checked_weight, held_out, stratum
 
 
 @dataclass(frozen=True)
@@ -59,13 +58,6 @@ def prepare(block: Block, preparation: Preparation) -> Block:
     if found.prediction is not None:
         columns["prediction"] = found.prediction.astype(dtype)
     return block._replace(x=preparation.projection(block.x, dtype), columns=columns)
-
-
-def held_out(block: Block, seed: int, share: float) -> np.ndarray:
-    """Which rows of a block the fit does not see, (n,) bool: a hash of the absolute row."""
-    if not share:
-        return np.zeros(len(block.x), bool)
-    return noise.keys(seed, "holdout", block.start, len(block.x)) < np.uint64(share * 2.0**64)
 
 
 def outcomes_of(block: Block, kind: Kind) -> Outcomes:

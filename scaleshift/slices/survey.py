@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scaleshift.blocks import passes
+from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
@@ -29,6 +29,7 @@ class Survey(NamedTuple):
     strata: np.ndarray  # (n_strata,) rows of each
     error: float  # mean of the errors, NaN without
     loss: float  # mean of the losses, NaN without
+    n_fitted: int  # rows with a weight that the fit sees
 
     @property
     def fingerprint(self) -> list[float]:
@@ -37,7 +38,7 @@ class Survey(NamedTuple):
         return [float(self.n_rows), self.mass, *self.mean[:8].tolist(), *diagonal[:8].tolist(), self.loss]
 
 
-def survey(rows: Rows, kind: Kind, products: bool) -> Survey:
+def survey(rows: Rows, kind: Kind, products: bool, seed: int = 0, holdout: float = 0.0) -> Survey:
     """Pass over the rows once.
 
     Parameters
@@ -47,6 +48,8 @@ def survey(rows: Rows, kind: Kind, products: bool) -> Survey:
     kind : Kind
     products : bool
         Whether products of all pairs of columns are wanted, for a projection; else squares.
+    seed, holdout : int, float
+        Which share of the rows the fit will not see.
 
     Raises
     ------
@@ -54,7 +57,7 @@ def survey(rows: Rows, kind: Kind, products: bool) -> Survey:
         For losses that are not finite, labels that are missing, weights that are negative; names the first
         rows.
     """
-    state = passes.total(look, rows, None, merge=merge, kind=kind, products=products)
+    state = passes.total(look, rows, None, merge=merge, kind=kind, products=products, seed=seed, holdout=holdout)
     mass = max(state["mass"], np.finfo(float).tiny)
     n_rows = int(state["strata"].sum())
     return Survey(
@@ -65,10 +68,11 @@ def survey(rows: Rows, kind: Kind, products: bool) -> Survey:
         state["strata"],
         float(state["error"] / mass),
         float(state["loss"] / mass),
+        int(state["n_fitted"]),
     )
 
 
-def look(block: Block, kind: Kind, products: bool) -> dict[str, Any]:
+def look(block: Block, kind: Kind, products: bool, seed: int = 0, holdout: float = 0.0) -> dict[str, Any]:
     """Moments of one block about its own mean, and its counts."""
     found = kind.outcome(block)
     weight = checked_weight(block)
@@ -91,6 +95,7 @@ def look(block: Block, kind: Kind, products: bool) -> dict[str, Any]:
         "strata": np.bincount(stratum(kind, found)[weight > 0], minlength=n_strata(kind)),
         "error": np.nan if found.error is None else weight @ found.error,
         "loss": np.nan if found.loss is None else weight @ found.loss,
+        "n_fitted": int(((weight > 0) & ~held_out(block, seed, holdout)).sum()),
     }
 
 
@@ -104,7 +109,7 @@ def merge(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
         "mass": mass,
         "mean": a["mean"] + share * delta,
         "scatter": a["scatter"] + b["scatter"] + between,
-        **{name: a[name] + b[name] for name in ("strata", "error", "loss")},
+        **{name: a[name] + b[name] for name in ("strata", "error", "loss", "n_fitted")},
     }
 
 
@@ -112,6 +117,13 @@ def _tiles(x: np.ndarray, weight: np.ndarray) -> Any:
     """Some rows at a time in float64, which the caller may overwrite, and their weights."""
     for start in range(0, len(x), TILE):
         yield np.array(x[start : start + TILE], np.float64), weight[start : start + TILE]
+
+
+def held_out(block: Block, seed: int, share: float) -> np.ndarray:
+    """Which rows of a block the fit does not see, (n,) bool: a hash of the absolute row."""
+    if not share:
+        return np.zeros(len(block.x), bool)
+    return noise.keys(seed, "holdout", block.start, len(block.x)) < np.uint64(share * 2.0**64)
 
 
 def checked_weight(block: Block) -> np.ndarray:
