@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import kmeans_plusplus
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Kept, Rows
@@ -19,7 +19,7 @@ from scaleshift.slices.expectation import Fit
 from scaleshift.slices.mixture import layout_of, maximise
 from scaleshift.slices.outcomes import Kind
 from scaleshift.slices.prepared import outcomes_of
-from scaleshift.slices.sampling import Sample
+from scaleshift.slices.sampling import Sample, clustered
 
 TILE = 4_096  # rows whose responsibilities are held at a time
 
@@ -193,8 +193,7 @@ def named(name: str, n_components: int, sample: Sample, seed: int) -> Start:
     if name == "k-means++":
         _, order = kmeans_plusplus(x, n_components, sample_weight=weight, random_state=generator)
         return Chosen(sample.row[order])
-    found = KMeans(n_components, n_init=1, random_state=generator).fit(x, sample_weight=weight)
-    return Nearest(found.cluster_centers_)
+    return Nearest(clustered(x, weight, n_components, random_state=generator).cluster_centers_)
 
 
 def _normalised(r: np.ndarray) -> np.ndarray:
