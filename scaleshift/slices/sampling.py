@@ -101,7 +101,7 @@ def _clustered(
     generator = noise.generator(seed, "restart")
     features = [block.x.astype(np.float64)]
     if scale:
-        spread = scale * np.sqrt(features[0].var(axis=0).sum())
+        spread = scale * (np.sqrt(features[0].var(axis=0).sum()) or 1.0)  # of equal embeddings any will do
         features += [spread * part for part in _outcome_features(block, kind)]
     x, random_state = np.concatenate(features, axis=1), int(generator.integers(2**31))
     found = clustered(x, sample.weight, size, max_iter=KMEANS_STEPS, random_state=random_state)
