@@ -351,11 +351,9 @@ class DominoSlicer(Slicer):
 
     def _ranking(self, kind: Kind) -> str:
         """The ranking that is used: domino's own under compat, losses where there are no errors."""
-        if self.compat and self.ranking == "excess_errors":
-            return "mismatch"
         if not kind.has_errors and self.ranking in ranking.OF_ERRORS:
             return "loss"
-        return self.ranking
+        return "mismatch" if self.compat and self.ranking == "excess_errors" else self.ranking
 
     def _parameters(self) -> dict[str, Any]:
         """Those that the result depends on."""
