@@ -273,9 +273,10 @@ class DominoSlicer(Slicer):
         kind, seed = preparation.kind, preparation.seed
         init = self.init_params or ("confusion" if self.compat else None)
         if max(self._sizes) > seen.n_fitted:
-            held = f" ({seen.n_rows - seen.n_fitted} more are held out)" if seen.n_fitted < seen.n_rows else ""
+            n_held = seen.n_rows - seen.n_fitted
+            more = f" ({n_held} more are held out)" if n_held else ""
             raise DataError(
-                f"{seen.n_fitted} rows{held} are fewer than {max(self._sizes)} components: set "
+                f"{seen.n_fitted} rows{more} are fewer than {max(self._sizes)} components: set "
                 "n_mixture_components below that, best to a tenth of the rows or less"
             )
 

@@ -16,6 +16,7 @@ from scaleshift.kernels.reference import to_numpy
 from scaleshift.slices.outcomes import Found, Kind
 
 TILE = 2_048  # rows whose products are added at a time, in float64
+LARGEST = 1e34  # variance of embeddings: float32 holds squares of the rows
 MANY_LABELS = 50  # with more, strata are right and wrong alone
 
 
@@ -57,8 +58,11 @@ def survey(rows: Rows, kind: Kind, products: bool, seed: int = 0, holdout: float
         For losses that are not finite, labels that are missing, weights that are negative; names the first
         rows.
     """
-    state = passes.total(look, rows, None, merge=merge, kind=kind, products=products, seed=seed, holdout=holdout)
+    held = {"seed": seed, "holdout": holdout}
+    state = passes.total(look, rows, None, merge=merge, kind=kind, products=products, **held)
     mass = max(state["mass"], np.finfo(float).tiny)
+    if not (abs(state["scatter"]).max(initial=0) / mass < LARGEST):  # NaN is too large as well
+        raise DataError("squares of the embeddings overflow: bring their columns to a scale near 1")
     n_rows = int(state["strata"].sum())
     return Survey(
         n_rows,
@@ -77,21 +81,8 @@ def look(block: Block, kind: Kind, products: bool, seed: int = 0, holdout: float
     found = kind.outcome(block)
     weight = checked_weight(block)
     _check(block, found)
-    x = to_numpy(block.x)
-    mass = weight.sum()
-    mean = np.zeros(x.shape[1])
-    for tile, w in _tiles(x, weight):
-        mean += w @ tile
-    mean /= mass if mass else 1.0
-    scatter = np.zeros((x.shape[1],) * (2 if products else 1))
-    for tile, w in _tiles(x, weight):
-        tile -= mean
-        tile *= np.sqrt(w)[:, None]
-        scatter += tile.T @ tile if products else np.einsum("ij,ij->j", tile, tile)  # a symmetric product
     return {
-        "mass": mass,
-        "mean": mean,
-        "scatter": scatter,
+        **_moments(to_numpy(block.x), weight, products),
         "strata": np.bincount(stratum(kind, found)[weight > 0], minlength=n_strata(kind)),
         "error": np.nan if found.error is None else weight @ found.error,
         "loss": np.nan if found.loss is None else weight @ found.loss,
@@ -99,16 +90,33 @@ def look(block: Block, kind: Kind, products: bool, seed: int = 0, holdout: float
     }
 
 
+def _moments(x: np.ndarray, weight: np.ndarray, products: bool) -> dict[str, Any]:
+    """Sum of weights, mean and scatter about it; not finite where squares overflow."""
+    mass = weight.sum()
+    mean, scatter = np.zeros(x.shape[1]), np.zeros((x.shape[1],) * (2 if products else 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for tile, w in _tiles(x, weight):
+            mean += w @ tile
+        mean /= mass if mass else 1.0
+        for tile, w in _tiles(x, weight):
+            tile -= mean
+            tile *= np.sqrt(w)[:, None]
+            scatter += tile.T @ tile if products else np.einsum("ij,ij->j", tile, tile)  # symmetric
+    return {"mass": mass, "mean": mean, "scatter": scatter}
+
+
 def merge(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     """Moments of both about their common mean (Chan, Golub and LeVeque 1979)."""
     mass = a["mass"] + b["mass"]
     share = b["mass"] / mass if mass else 0.0
-    delta = b["mean"] - a["mean"]
-    between = a["mass"] * share * (np.outer(delta, delta) if a["scatter"].ndim == 2 else delta * delta)
+    with np.errstate(over="ignore", invalid="ignore"):
+        delta = b["mean"] - a["mean"]
+        between = a["mass"] * share * (np.outer(delta, delta) if a["scatter"].ndim == 2 else delta * delta)
+        scatter = a["scatter"] + b["scatter"] + between
     return {
         "mass": mass,
         "mean": a["mean"] + share * delta,
-        "scatter": a["scatter"] + b["scatter"] + between,
+        "scatter": scatter,
         **{name: a[name] + b[name] for name in ("strata", "error", "loss", "n_fitted")},
     }
 
