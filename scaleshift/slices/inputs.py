@@ -63,6 +63,11 @@ def given(
     >>> found.targets, found.pred_probs is None
     ([0, 1], True)
     """
+    if data is not None and not hasattr(data, "keys") and not _is_annotated(data):
+        raise DataError(
+            f"data is a {type(data).__name__}: expected a DataFrame, a Dataset, AnnData or a dict of columns; "
+            "arrays go by name, as embeddings=, targets=, pred_probs= and losses="
+        )
     asked = {
         "embeddings": embeddings,
         "targets": targets,
@@ -95,7 +100,7 @@ def _look_up(data: Any, name: str, value: Any) -> Any:
 
 def _column(data: Any, name: str) -> Any:
     """One column of a table, None where it has none of that name."""
-    if all(hasattr(data, part) for part in ("obs", "obsm", "X")):  # AnnData
+    if _is_annotated(data):
         if name in data.obsm:
             return data.obsm[name]
         if name in data.obs:
@@ -107,20 +112,20 @@ def _column(data: Any, name: str) -> Any:
         return _stacked(data[name])
     if isinstance(data, xr.Dataset):
         return data[name] if name in data.variables else None
-    try:
-        return _stacked(data[name]) if name in _names(data) else None
-    except (TypeError, KeyError) as error:
-        raise DataError(
-            f"data is a {type(data).__name__}: expected a DataFrame, a Dataset, AnnData or a dict of columns"
-        ) from error
+    return _stacked(data[name]) if name in _names(data) else None
+
+
+def _is_annotated(data: Any) -> bool:
+    """Whether a table is AnnData."""
+    return all(hasattr(data, part) for part in ("obs", "obsm", "X"))
 
 
 def _names(data: Any) -> list[str]:
-    if all(hasattr(data, part) for part in ("obs", "obsm", "X")):
+    if _is_annotated(data):
         return [*map(str, data.obsm), *map(str, data.obs), "X"]
     if isinstance(data, xr.Dataset):
         return [str(name) for name in data.variables]
-    found = data.columns if hasattr(data, "columns") else getattr(data, "keys", list)()
+    found = data.columns if hasattr(data, "columns") else data.keys()
     return [str(name) for name in found]
 
 
