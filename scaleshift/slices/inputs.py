@@ -33,6 +33,12 @@ class Given:
     losses: Any = None
     sample_weight: Any = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no rows, as far as that is known."""
+        shape = getattr(self.embeddings, "shape", None) or np.shape(self.embeddings)
+        return bool(len(shape)) and shape[0] == 0
+
 
 def given(
     data: Any,
