@@ -160,6 +160,7 @@ def rows_of(found: Given) -> Rows:
 
 def one_dimensional(values: Any, name: str) -> Any:
     """Numbers of one dimension; a single column is one."""
+    values = values.data if isinstance(values, xr.DataArray) else values
     values = values if hasattr(values, "ndim") else np.asarray(values)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.iloc[:, 0] if isinstance(values, pd.DataFrame) else values[:, 0]

@@ -40,6 +40,8 @@ class Found(NamedTuple):
 class Classification:
     """Labels against probabilities, or against predicted labels."""
 
+    MISSING = "targets are missing"
+
     classes: np.ndarray  # (C,) in their own type; their order is that of the probabilities
     has_errors: bool = True  # False: there are losses, but no predictions
 
@@ -106,6 +108,8 @@ def _no_probabilities(row: int, values: np.ndarray) -> DataError:
 class Residuals:
     """Numbers against predicted numbers; the residual's sign is kept."""
 
+    MISSING = "targets or predictions are NaN or infinite"
+
     edges: np.ndarray  # (n_bins - 1,) of residuals
     has_errors: bool = False
 
@@ -135,6 +139,8 @@ class Residuals:
 @dataclass(frozen=True)
 class Losses:
     """Losses, whatever they are of."""
+
+    MISSING = "losses are NaN or infinite"
 
     edges: np.ndarray  # (n_bins - 1,) of losses
     has_errors: bool = False
@@ -258,13 +264,21 @@ def _probabilities(values: Any, n_classes: int) -> Any:
 
 
 def _edges(found: Given, what: str) -> np.ndarray:
-    """Inner quantiles of losses or residuals, of a sample: one pass over these columns only."""
-    number = {"loss": found.losses, "target": found.targets, "prediction": found.pred_probs}
-    wanted = ("loss",) if what == "loss" else ("target", "prediction")
-    first = inputs.one_dimensional(number[wanted[0]], wanted[0])
-    rows = Rows(da.asarray(first)[:, None] if isinstance(first, da.Array) else np.asarray(first)[:, None], {})
-    rows = with_numbers(rows, **{name: inputs.one_dimensional(number[name], name) for name in wanted})
-    drawn = passes.sample(rows, SAMPLE, columns=wanted)
+    """Inner quantiles of losses or residuals, of a sample."""
+    names = ("loss",) if what == "loss" else ("target", "prediction")
+    drawn = _drawn(found, *names)
     values = drawn["loss"] if what == "loss" else drawn["target"] - drawn["prediction"]
-    edges = np.quantile(values.astype(np.float64), np.linspace(0, 1, N_BINS + 1)[1:-1])
-    return np.unique(edges)
+    values = values[np.isfinite(values)]  # the survey refuses the others, and says where they are
+    inner = np.linspace(0, 1, N_BINS + 1)[1:-1]
+    return np.unique(np.quantile(values, inner)) if len(values) else np.empty(0)
+
+
+def _drawn(found: Given, *names: str) -> dict[str, np.ndarray]:
+    """Numbers of a sample of the rows: one pass over these columns only."""
+    every = {"loss": found.losses, "target": found.targets, "prediction": found.pred_probs}
+    numbers = {name: inputs.one_dimensional(every[name], name) for name in names}
+    first = numbers[names[0]]
+    instead_of_x = (first if isinstance(first, da.Array) else np.asarray(first))[:, None]
+    rows = with_numbers(Rows(instead_of_x, {}, invalid="drop"), **numbers)
+    drawn = passes.sample(rows, SAMPLE, columns=names)
+    return {name: drawn[name].astype(np.float64) for name in names}

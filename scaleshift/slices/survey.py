@@ -80,7 +80,7 @@ def look(block: Block, kind: Kind, products: bool, seed: int = 0, holdout: float
     """Moments of one block about its own mean, and its counts."""
     found = kind.outcome(block)
     weight = checked_weight(block)
-    _check(block, found)
+    _check(block, kind, found)
     return {
         **_moments(to_numpy(block.x), weight, products),
         "strata": np.bincount(stratum(kind, found)[weight > 0], minlength=n_strata(kind)),
@@ -143,9 +143,9 @@ def checked_weight(block: Block) -> np.ndarray:
     return weight.astype(np.float64) * block.valid
 
 
-def _check(block: Block, found: Found) -> None:
+def _check(block: Block, kind: Kind, found: Found) -> None:
     if found.label is not None:
-        _refuse(block, found.label < 0, "targets are missing")
+        _refuse(block, found.label < 0, kind.MISSING)
     if found.loss is not None:
         _refuse(block, ~np.isfinite(found.loss), "losses are NaN or infinite")
 
