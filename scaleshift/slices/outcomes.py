@@ -188,7 +188,7 @@ def learn_kind(found: Given) -> Kind:
         return Losses(_edges(found, "loss"))
     if found.pred_probs is None and found.losses is None:
         raise DataError("targets were given without predictions: pass pred_probs=, or losses=")
-    if _are_measurements(found.targets, found.pred_probs):
+    if _are_measurements(found):
         return Residuals(_edges(found, "residual"))
     column = inputs.label_column(found.targets, "target")
     assert column.categories is not None
@@ -218,17 +218,23 @@ def _given_loss(block: Block) -> np.ndarray | None:
     return None if loss is None else loss.astype(np.float64)
 
 
-def _are_measurements(targets: Any, predictions: Any) -> bool:
-    """Whether targets are decimal numbers that numbers were predicted for."""
-    for values in (targets, predictions):
+def _are_measurements(found: Given) -> bool:
+    """Whether numbers were predicted for numbers, rather than probabilities of classes.
+
+    So it is where targets are no whole numbers; or where they are more than two, and predictions neither whole
+    numbers nor between 0 and 1.
+    """
+    for values, kinds in ((found.targets, "iuf"), (found.pred_probs, "f")):
         values = values if hasattr(values, "dtype") else np.asarray(values)
-        if getattr(values.dtype, "kind", "O") != "f" or getattr(values, "ndim", 1) != 1:
+        if getattr(values.dtype, "kind", "O") not in kinds or getattr(values, "ndim", 1) != 1:
             return False
-    if isinstance(getattr(targets, "data", targets), da.Array):
+    drawn = _drawn(found, "target", "prediction")
+    targets, predictions = (values[np.isfinite(values)] for values in drawn.values())
+    if (targets != np.rint(targets)).any():
         return True
-    numbers = np.asarray(targets, dtype=np.float64)
-    numbers = numbers[np.isfinite(numbers)]
-    return bool((numbers != np.rint(numbers)).any())
+    no_labels = (predictions != np.rint(predictions)).any()
+    no_shares = ((predictions < 0) | (predictions > 1)).any()
+    return bool(no_labels and no_shares and len(np.unique(targets)) > 2)
 
 
 def _classes(found: np.ndarray, predictions: Any) -> np.ndarray:
