@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 
-from scaleshift.blocks import passes
+from scaleshift.blocks import labels, passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
@@ -192,7 +193,7 @@ def learn_kind(found: Given) -> Kind:
         return Residuals(_edges(found, "residual"))
     column = inputs.label_column(found.targets, "target")
     assert column.categories is not None
-    classes = _classes(column.categories, found.pred_probs)
+    classes = _classes(column.categories, found)
     return Classification(classes, has_errors=found.pred_probs is not None)
 
 
@@ -237,21 +238,38 @@ def _are_measurements(found: Given) -> bool:
     return bool(no_labels and no_shares and len(np.unique(targets)) > 2)
 
 
-def _classes(found: np.ndarray, predictions: Any) -> np.ndarray:
+def _classes(found: np.ndarray, given: Given) -> np.ndarray:
     """All classes: those found, or all that whole numbers and the columns of predictions tell."""
-    shape = getattr(predictions, "shape", None) or np.shape(predictions)
-    if predictions is None or len(shape) < 2 or shape[1] in (1, len(found)):
+    predictions = given.pred_probs
+    if predictions is None:
         return found
-    n = int(shape[1])
-    if found.dtype.kind in "iu" and len(found) and found[0] >= 0 and found[-1] < n:
+    if are_labels(predictions, found):
+        return _with_predicted(found, given)
+    shape = getattr(predictions, "shape", None) or np.shape(predictions)
+    of_second = len(shape) < 2 or shape[1] == 1  # the probability of the second of two classes
+    n = 2 if of_second else int(shape[1])
+    if n == len(found) or (of_second and len(found) > 1):
+        return found
+    if found.dtype.kind in "iuf" and len(found) and found[0] >= 0 and found[-1] < n:
         return np.arange(n, dtype=found.dtype)
     if found.dtype.kind == "b" and n == 2:
         return np.array([False, True])
     raise DataError(
-        f"pred_probs has {n} columns, targets have {len(found)} classes ({', '.join(map(str, found[:8]))}"
+        f"pred_probs tells of {n} classes, targets have {len(found)} ({', '.join(map(str, found[:8]))}"
         f"{', ...' if len(found) > 8 else ''}): pass targets as a pandas Categorical that lists all {n}, in "
         "the order of the columns"
     )
+
+
+def _with_predicted(found: np.ndarray, given: Given) -> np.ndarray:
+    """The classes found among targets, and those that were predicted only; a categorical's are all."""
+    if isinstance(getattr(given.targets, "dtype", None), pd.CategoricalDtype):
+        return found
+    predicted = inputs.label_column(given.pred_probs, "prediction").categories
+    assert predicted is not None
+    if np.isin(predicted, found).all():
+        return found
+    return np.sort(labels.order([*found.tolist(), *predicted.tolist()], "targets and prediction"))
 
 
 def _probabilities(values: Any, n_classes: int) -> Any:
