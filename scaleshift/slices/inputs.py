@@ -71,8 +71,8 @@ def given(
     """
     if data is not None and not hasattr(data, "keys") and not _is_annotated(data):
         raise DataError(
-            f"data is a {type(data).__name__}: expected a DataFrame, a Dataset, AnnData or a dict of columns; "
-            "arrays go by name, as embeddings=, targets=, pred_probs= and losses="
+            f"data is a {type(data).__name__}: expected a DataFrame, a Dataset, AnnData, a dict of columns. "
+            "Arrays go by name, as embeddings=, targets=, pred_probs= and losses="
         )
     asked = {
         "embeddings": embeddings,

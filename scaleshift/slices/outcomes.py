@@ -222,8 +222,8 @@ def _given_loss(block: Block) -> np.ndarray | None:
 def _are_measurements(found: Given) -> bool:
     """Whether numbers were predicted for numbers, rather than probabilities of classes.
 
-    So it is where targets are no whole numbers; or where they are more than two, and predictions neither whole
-    numbers nor between 0 and 1.
+    So it is where targets are no whole numbers; or where they are more than two, and predictions neither
+    whole numbers nor between 0 and 1.
     """
     for values, kinds in ((found.targets, "iuf"), (found.pred_probs, "f")):
         values = values if hasattr(values, "dtype") else np.asarray(values)
