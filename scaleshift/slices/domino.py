@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Kept, Rows
-from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
 from scaleshift.kernels.mixture import COVARIANCES
 from scaleshift.parameters import check, is_whole
@@ -181,7 +180,7 @@ class DominoSlicer(Slicer):
         job = checkpoint.fingerprint({"parameters": self._parameters(), "rows": seen.fingerprint})
         checkpoint.check(resumed, job, self.checkpoint)
         if init_resp is not None:
-            rows = with_numbers(rows, resp=init_resp)
+            rows = starts.with_responsibilities(rows, init_resp, self.n_mixture_components)
         kept = passes.keep(rows, prepare, preparation.row_bytes, preparation=preparation)
         settings = self._settings
         if resumed is None:
@@ -285,7 +284,7 @@ class DominoSlicer(Slicer):
             return starts.begin(kept, kind, start, self.covariance_type, d, self.reg_covar)
 
         if resp is not None:
-            return [begun(starts.Passed(rows.columns["resp"].values.shape[1]))]
+            return [begun(starts.Passed(self._sizes[0]))]
         if init == "confusion":
             return [begun(self._confusion(rows, size, seed)) for size in self._sizes]
         if init == "random":

@@ -14,12 +14,15 @@ from sklearn.cluster import kmeans_plusplus
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Kept, Rows
+from scaleshift.blocks.rows import with_numbers
+from scaleshift.errors import DataError
 from scaleshift.kernels.mixture import responsibility_sums
 from scaleshift.slices.expectation import Fit
 from scaleshift.slices.mixture import layout_of, maximise
 from scaleshift.slices.outcomes import Kind
 from scaleshift.slices.prepared import outcomes_of
 from scaleshift.slices.sampling import Sample, clustered
+from scaleshift.slices.survey import refuse
 
 TILE = 4_096  # rows whose responsibilities are held at a time
 
@@ -118,7 +121,9 @@ class Passed:
 
     def __call__(self, block: Block, kind: Kind) -> np.ndarray:
         """As they are."""
-        return block.columns["resp"].astype(np.float64)
+        found = block.columns["resp"].astype(np.float64)
+        refuse(block, ~((found >= 0) & (found < np.inf)).all(axis=1), "init_resp is negative or no number")
+        return found
 
 
 @dataclass(frozen=True)
@@ -156,6 +161,17 @@ def uniform(seed: int, block: Block, n_columns: int) -> np.ndarray:
     for column in range(n_columns):
         found[:, column] = noise.keys(seed, f"start {column}", block.start, len(block.x)) / 2.0**64
     return found
+
+
+def with_responsibilities(rows: Rows, resp: Any, n_components: Any) -> Rows:
+    """The same rows with starting responsibilities of the caller's."""
+    rows = with_numbers(rows, resp=resp)
+    shape = rows.columns["resp"].values.shape
+    if len(shape) != 2 or shape[1] != n_components:
+        raise DataError(
+            f"init_resp has the shape {shape}, n_mixture_components is {n_components!r}: expected a column each"
+        )
+    return rows
 
 
 def begin(kept: Kept, kind: Kind, start: Start, covariance_type: str, d: int, reg_covar: float) -> Fit:

@@ -139,18 +139,19 @@ def checked_weight(block: Block) -> np.ndarray:
     weight = block.columns.get("weight")
     if weight is None:
         return block.valid.astype(np.float64)
-    _refuse(block, ~(np.isfinite(weight) & (weight >= 0)), "sample_weight is negative or not finite")
+    refuse(block, ~(np.isfinite(weight) & (weight >= 0)), "sample_weight is negative or not finite")
     return weight.astype(np.float64) * block.valid
 
 
 def _check(block: Block, kind: Kind, found: Found) -> None:
     if found.label is not None:
-        _refuse(block, found.label < 0, kind.MISSING)
+        refuse(block, found.label < 0, kind.MISSING)
     if found.loss is not None:
-        _refuse(block, ~np.isfinite(found.loss), "losses are NaN or infinite")
+        refuse(block, ~np.isfinite(found.loss), "losses are NaN or infinite")
 
 
-def _refuse(block: Block, bad: np.ndarray, what: str) -> None:
+def refuse(block: Block, bad: np.ndarray, what: str) -> None:
+    """Raise for bad rows of a block, naming the first."""
     if bad.any():
         rows = np.flatnonzero(bad)
         first = ", ".join(str(block.start + int(row)) for row in rows[:5])
