@@ -295,7 +295,8 @@ class DominoSlicer(Slicer):
         return [begun(starts.named(init, size, sample, seed)) for size in self._sizes]
 
     def _confusion(self, rows: Rows, size: int, seed: int) -> starts.Confusion:
-        sequence = starts.sequence(rows, size, self.random_state) if self.compat else None
+        drawn = self.random_state if is_whole(self.random_state) else seed % 2**32
+        sequence = starts.sequence(rows, size, drawn) if self.compat else None
         return starts.Confusion(size, self.confusion_noise, seed, sequence)
 
     def _set(
@@ -357,7 +358,8 @@ class DominoSlicer(Slicer):
 
     def _parameters(self) -> dict[str, Any]:
         """Those that the result depends on."""
-        return {name: value for name, value in self.get_params().items() if name != "checkpoint"}
+        found = {name: value for name, value in self.get_params().items() if name != "checkpoint"}
+        return {**found, "random_state": self.random_state if is_whole(self.random_state) else None}
 
     def _check(self) -> None:
         """Refuse parameters that have no meaning."""

@@ -34,9 +34,11 @@ class Survey(NamedTuple):
 
     @property
     def fingerprint(self) -> list[float]:
-        """Numbers that tell these rows from others."""
-        diagonal = self.scatter if self.scatter.ndim == 1 else np.diagonal(self.scatter)
-        return [float(self.n_rows), self.mass, *self.mean[:8].tolist(), *diagonal[:8].tolist(), self.loss]
+        """Numbers that tell these rows from others, to as many digits as other chunks leave alone."""
+        variance = self.scatter if self.scatter.ndim == 1 else np.diagonal(self.scatter)
+        spread = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+        numbers = [self.mass, *(self.mean / spread)[:8], *np.log(spread)[:8], self.error, self.loss]
+        return [*self.strata.tolist(), *(round(float(number), 8) for number in numbers)]
 
 
 def survey(rows: Rows, kind: Kind, products: bool, seed: int = 0, holdout: float = 0.0) -> Survey:
