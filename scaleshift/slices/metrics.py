@@ -295,7 +295,7 @@ def _check_threshold(threshold: Any) -> None:
     check("threshold", threshold, lambda value: 0 < value <= 1, "a number above 0, to 1")
 
 
-def _mean(values: np.ndarray) -> float:
+def _mean(values: Any) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 

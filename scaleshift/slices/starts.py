@@ -122,7 +122,8 @@ class Passed:
     def __call__(self, block: Block, kind: Kind) -> np.ndarray:
         """As they are."""
         found = block.columns["resp"].astype(np.float64)
-        refuse(block, ~((found >= 0) & (found < np.inf)).all(axis=1), "init_resp is negative or no number")
+        fine = ((found >= 0) & (found < np.inf)).all(axis=1)
+        refuse(block, np.logical_not(fine), "init_resp is negative or no number")
         return found
 
 
@@ -169,7 +170,8 @@ def with_responsibilities(rows: Rows, resp: Any, n_components: Any) -> Rows:
     shape = rows.columns["resp"].values.shape
     if len(shape) != 2 or shape[1] != n_components:
         raise DataError(
-            f"init_resp has the shape {shape}, n_mixture_components is {n_components!r}: expected a column each"
+            f"init_resp has the shape {shape}: expected a column for each of n_mixture_components="
+            f"{n_components!r}"
         )
     return rows
 

@@ -60,7 +60,7 @@ def survey(rows: Rows, kind: Kind, products: bool, seed: int = 0, holdout: float
         For losses that are not finite, labels that are missing, weights that are negative; names the first
         rows.
     """
-    held = {"seed": seed, "holdout": holdout}
+    held: dict[str, Any] = {"seed": seed, "holdout": holdout}
     state = passes.total(look, rows, None, merge=merge, kind=kind, products=products, **held)
     mass = max(state["mass"], np.finfo(float).tiny)
     if not (abs(state["scatter"]).max(initial=0) / mass < LARGEST):  # NaN is too large as well
