@@ -92,7 +92,7 @@ class DominoSlicer(Slicer):
         Components that are slices, best first.
     slice_scores_ : numpy.ndarray, shape (K,)
         What they were ranked by.
-    bic_ : dict of int to float
+    bic_ : dict of str to float
         Bayesian information criterion a row, by the number of components.
 
     References
@@ -344,7 +344,7 @@ class DominoSlicer(Slicer):
             "converged_": fit.converged,
             "slice_scores_": scores,
             "slice_components_": ranking.best(scores, support, self.n_slices),
-            "bic_": {f.mixture.n_components: float(c) for f, c in zip(fits, criterion, strict=True)},
+            "bic_": {str(f.mixture.n_components): float(c) for f, c in zip(fits, criterion, strict=True)},
         }
         for name, value in found.items():
             setattr(self, name, value)
