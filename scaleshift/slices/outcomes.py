@@ -99,8 +99,10 @@ class Classification:
 def _no_probabilities(row: int, values: np.ndarray) -> DataError:
     shown = ", ".join(f"{value:.4g}" for value in values[:5])
     more = ", ..." if len(values) > 5 else ""
+    with np.errstate(invalid="ignore"):
+        total = values.sum()
     return DataError(
-        f"predictions of row {row} are no probabilities: {shown}{more} add up to {values.sum():.4g}; "
+        f"predictions of row {row} are no probabilities: {shown}{more} add up to {total:.4g}; "
         "pass softmax(logits), or predicted labels"
     )
 
