@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -63,7 +64,7 @@ class DominoSlicer(Slicer):
     tol : float, default 1e-3
         Of the mean log-likelihood: where it changes by less, the fit has converged.
     reg_covar : float, default 1e-6
-        Added to variances.
+        Added to variances, in units of the embeddings' mean variance: with `compat` as it is.
     ranking : str, default "excess_errors"
         Which components are slices: those with the most errors beyond the expected ("excess_errors"), the
         highest share of errors ("error_rate") or its Wilson bound ("wilson"), the most loss beyond the
@@ -182,7 +183,8 @@ class DominoSlicer(Slicer):
         if init_resp is not None:
             rows = starts.with_responsibilities(rows, init_resp, self.n_mixture_components)
         kept = passes.keep(rows, prepare, preparation.row_bytes, preparation=preparation)
-        settings = self._settings
+        unit = 1.0 if self.compat else seen.variance or 1.0
+        settings = replace(self._settings, reg_covar=self.reg_covar * unit)
         if resumed is None:
             fits = self._begin(rows, kept, preparation, seen, init_resp, settings)
         else:
@@ -281,7 +283,7 @@ class DominoSlicer(Slicer):
 
         def begun(start: starts.Start) -> Fit:
             d = preparation.projection.n_columns
-            return starts.begin(kept, kind, start, self.covariance_type, d, self.reg_covar)
+            return starts.begin(kept, kind, start, self.covariance_type, d, settings.reg_covar)
 
         if resp is not None:
             return [begun(starts.Passed(self._sizes[0]))]

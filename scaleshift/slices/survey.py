@@ -33,6 +33,11 @@ class Survey(NamedTuple):
     n_fitted: int  # rows with a weight that the fit sees
 
     @property
+    def variance(self) -> float:
+        """Mean of the embeddings' columns."""
+        return float((self.scatter if self.scatter.ndim == 1 else np.diagonal(self.scatter)).mean())
+
+    @property
     def fingerprint(self) -> list[float]:
         """Numbers that tell these rows from others, to as many digits as other chunks leave alone."""
         variance = self.scatter if self.scatter.ndim == 1 else np.diagonal(self.scatter)

@@ -162,9 +162,9 @@ def test_the_scale_of_weights_is_none_of_the_slices():
     np.testing.assert_allclose(found.means_, expected.means_, atol=1e-4)
 
 
-def test_embeddings_on_another_scale_have_the_same_slices(fitted):
-    scale = 1_024.0  # exact in binary
-    found = slicer(reg_covar=1e-6 * scale**2).fit(None, scale * X, Y, P)
+@pytest.mark.parametrize("scale", [2.0**-30, 2.0**-10, 2.0**10, 2.0**30])
+def test_embeddings_on_another_scale_have_the_same_slices(fitted, scale):
+    found = slicer().fit(None, scale * X, Y, P)
     np.testing.assert_allclose(
         found.predict_proba(None, scale * X, Y, P), fitted.predict_proba(None, X, Y, P), atol=1e-9
     )
