@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from scaleshift.blocks import labels, passes
-from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.block import Block, Column, Rows
 from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
 from scaleshift.kernels.cpu.judged import judged
@@ -264,8 +264,10 @@ def _classes(found: np.ndarray, given: Given) -> np.ndarray:
 
 
 def _with_predicted(found: np.ndarray, given: Given) -> np.ndarray:
-    """The classes found among targets, and those that were predicted only; a categorical's are all."""
+    """The classes found among targets, and those that were predicted only; those of a list are all."""
     if isinstance(getattr(given.targets, "dtype", None), pd.CategoricalDtype):
+        return found
+    if isinstance(given.targets, Column):
         return found
     predicted = inputs.label_column(given.pred_probs, "prediction").categories
     assert predicted is not None
