@@ -11,6 +11,7 @@ import dataclasses
 import importlib
 import inspect
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -207,6 +208,9 @@ def _encode_object(thing: Any, path: str, arrays: Arrays) -> dict[str, Any]:
     parameters = thing.get_params(deep=False)
     if isinstance(parameters.get("random_state"), np.random.Generator | np.random.RandomState):
         parameters["random_state"] = None
+    for name, value in parameters.items():
+        if isinstance(value, os.PathLike):
+            parameters[name] = os.fspath(value)
     fitted = {name: value for name, value in vars(thing).items() if FITTED.fullmatch(name)}
     return head | {
         "parameters": _encode_values(parameters, path, arrays),

@@ -205,11 +205,11 @@ class Slicer(BaseEstimator, ABC):
 
         `n_components` None leaves embeddings as they are, but for their mean.
         """
+        if found.is_empty:
+            raise DataError("there are no rows to learn slices from")
         kind = learn_kind(found)
         rows = kind.rows(found)
-        if not rows.x.shape[0]:
-            raise DataError("there are no rows to learn slices from")
-        seen = survey(rows, kind, products=n_components is not None)
+        seen = survey(rows, kind, n_components is not None, seed, holdout)
         if not seen.n_rows:
             raise DataError("all rows have the weight 0: nothing can be learned from them")
         projection = Projection(seen.mean, None)

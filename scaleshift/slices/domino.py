@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Kept, Rows
-from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
 from scaleshift.kernels.mixture import COVARIANCES
 from scaleshift.parameters import check, is_whole
@@ -64,7 +64,7 @@ class DominoSlicer(Slicer):
     tol : float, default 1e-3
         Of the mean log-likelihood: where it changes by less, the fit has converged.
     reg_covar : float, default 1e-6
-        Added to variances.
+        Added to variances, in units of the embeddings' mean variance: with `compat` as it is.
     ranking : str, default "excess_errors"
         Which components are slices: those with the most errors beyond the expected ("excess_errors"), the
         highest share of errors ("error_rate") or its Wilson bound ("wilson"), the most loss beyond the
@@ -183,9 +183,10 @@ class DominoSlicer(Slicer):
         job = checkpoint.fingerprint({"parameters": self._parameters(), "rows": seen.fingerprint})
         checkpoint.check(resumed, job, self.checkpoint)
         if init_resp is not None:
-            rows = with_numbers(rows, resp=init_resp)
+            rows = starts.with_responsibilities(rows, init_resp, self.n_mixture_components)
         kept = passes.keep(rows, prepare, preparation.row_bytes, preparation=preparation)
-        settings = self._settings
+        unit = 1.0 if self.compat else seen.variance or 1.0
+        settings = replace(self._settings, reg_covar=self.reg_covar * unit)
         if resumed is None:
             fits = self._begin(rows, kept, preparation, seen, init_resp, settings)
         else:
@@ -277,18 +278,20 @@ class DominoSlicer(Slicer):
         """Mixtures to start from, one for each number of components."""
         kind, seed = preparation.kind, preparation.seed
         init = self.init_params or ("confusion" if self.compat else None)
-        if max(self._sizes) > seen.n_rows:
+        if max(self._sizes) > seen.n_fitted:
+            n_held = seen.n_rows - seen.n_fitted
+            more = f" ({n_held} more are held out)" if n_held else ""
             raise DataError(
-                f"{seen.n_rows} rows are fewer than {max(self._sizes)} components: set n_mixture_components "
-                "below that, best to a tenth of the rows or less"
+                f"{seen.n_fitted} rows{more} are fewer than {max(self._sizes)} components: set "
+                "n_mixture_components below that, best to a tenth of the rows or less"
             )
 
         def begun(start: starts.Start) -> Fit:
             d = preparation.projection.n_columns
-            return starts.begin(kept, kind, start, self.covariance_type, d, self.reg_covar)
+            return starts.begin(kept, kind, start, self.covariance_type, d, settings.reg_covar)
 
         if resp is not None:
-            return [begun(starts.Passed(rows.columns["resp"].values.shape[1]))]
+            return [begun(starts.Passed(self._sizes[0]))]
         if init == "confusion":
             return [begun(self._confusion(rows, size, seed)) for size in self._sizes]
         if init == "random":
@@ -299,7 +302,8 @@ class DominoSlicer(Slicer):
         return [begun(starts.named(init, size, sample, seed)) for size in self._sizes]
 
     def _confusion(self, rows: Rows, size: int, seed: int) -> starts.Confusion:
-        sequence = starts.sequence(rows, size, self.random_state) if self.compat else None
+        drawn = self.random_state if is_whole(self.random_state) else seed % 2**32
+        sequence = starts.sequence(rows, size, drawn) if self.compat else None
         return starts.Confusion(size, self.confusion_noise, seed, sequence)
 
     def _set(
@@ -357,15 +361,14 @@ class DominoSlicer(Slicer):
 
     def _ranking(self, kind: Kind) -> str:
         """The ranking that is used: domino's own under compat, losses where there are no errors."""
-        if self.compat and self.ranking == "excess_errors":
-            return "mismatch"
         if not kind.has_errors and self.ranking in ranking.OF_ERRORS:
             return "loss"
-        return self.ranking
+        return "mismatch" if self.compat and self.ranking == "excess_errors" else self.ranking
 
     def _parameters(self) -> dict[str, Any]:
         """Those that the result depends on."""
-        return {name: value for name, value in self.get_params().items() if name != "checkpoint"}
+        found = {name: value for name, value in self.get_params().items() if name != "checkpoint"}
+        return {**found, "random_state": self.random_state if is_whole(self.random_state) else None}
 
     def _check(self) -> None:
         """Refuse parameters that have no meaning."""

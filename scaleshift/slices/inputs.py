@@ -34,6 +34,12 @@ class Given:
     losses: Any = None
     sample_weight: Any = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no rows, as far as that is known."""
+        shape = getattr(self.embeddings, "shape", None) or np.shape(self.embeddings)
+        return bool(len(shape)) and shape[0] == 0
+
 
 def given(
     data: Any,
@@ -64,6 +70,11 @@ def given(
     >>> found.targets, found.pred_probs is None
     ([0, 1], True)
     """
+    if data is not None and not hasattr(data, "keys") and not _is_annotated(data):
+        raise DataError(
+            f"data is a {type(data).__name__}: expected a DataFrame, a Dataset, AnnData, a dict of columns. "
+            "Arrays go by name, as embeddings=, targets=, pred_probs= and losses="
+        )
     asked = {
         "embeddings": embeddings,
         "targets": targets,
@@ -96,7 +107,7 @@ def _look_up(data: Any, name: str, value: Any) -> Any:
 
 def _column(data: Any, name: str) -> Any:
     """One column of a table, None where it has none of that name."""
-    if all(hasattr(data, part) for part in ("obs", "obsm", "X")):  # AnnData
+    if _is_annotated(data):
         if name in data.obsm:
             return data.obsm[name]
         if name in data.obs:
@@ -108,12 +119,12 @@ def _column(data: Any, name: str) -> Any:
         return _stacked(data[name])
     if isinstance(data, xr.Dataset):
         return data[name] if name in data.variables else _of_cells(data, name)
-    try:
-        return _stacked(data[name]) if name in _names(data) else None
-    except (TypeError, KeyError) as error:
-        raise DataError(
-            f"data is a {type(data).__name__}: expected a DataFrame, a Dataset, AnnData or a dict of columns"
-        ) from error
+    return _stacked(data[name]) if name in _names(data) else None
+
+
+def _is_annotated(data: Any) -> bool:
+    """Whether a table is AnnData."""
+    return all(hasattr(data, part) for part in ("obs", "obsm", "X"))
 
 
 def _of_cells(cells: xr.Dataset, name: str) -> Any:
@@ -127,11 +138,11 @@ def _of_cells(cells: xr.Dataset, name: str) -> Any:
 
 
 def _names(data: Any) -> list[str]:
-    if all(hasattr(data, part) for part in ("obs", "obsm", "X")):
+    if _is_annotated(data):
         return [*map(str, data.obsm), *map(str, data.obs), "X"]
     if isinstance(data, xr.Dataset):
         return [str(name) for name in data.variables]
-    found = data.columns if hasattr(data, "columns") else getattr(data, "keys", list)()
+    found = data.columns if hasattr(data, "columns") else data.keys()
     return [str(name) for name in found]
 
 
@@ -160,6 +171,7 @@ def rows_of(found: Given) -> Rows:
 
 def one_dimensional(values: Any, name: str) -> Any:
     """Numbers of one dimension; a single column is one."""
+    values = values.data if isinstance(values, xr.DataArray) else values
     values = values if hasattr(values, "ndim") else np.asarray(values)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.iloc[:, 0] if isinstance(values, pd.DataFrame) else values[:, 0]
