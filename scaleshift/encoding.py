@@ -68,6 +68,7 @@ CLASSES: dict[str, str] = {
     "SampleStates": "scaleshift.quantify.targets",
     "ScoreHistogramEmbedding": "scaleshift.quantify.features.histograms",
     "Scorer": "scaleshift.quantify.open_set.scoring",
+    "SliceProfile": "scaleshift.slices.profile",
     "SlicedEmbedding": "scaleshift.quantify.features.sliced",
     "SlicedEnergy": "scaleshift.quantify.features.sliced",
     "SourceState": "scaleshift.quantify.source",

@@ -4,5 +4,7 @@ from __future__ import annotations
 
 from scaleshift.slices import metrics, synthetic
 from scaleshift.slices.domino import DominoSlicer
+from scaleshift.slices.embed import embed
+from scaleshift.slices.growth import compare
 
-__all__ = ["DominoSlicer", "metrics", "synthetic"]
+__all__ = ["DominoSlicer", "compare", "embed", "metrics", "synthetic"]

@@ -19,7 +19,7 @@ from scaleshift.slices import checkpoint, ranking, sampling, starts
 from scaleshift.slices.base import Slicer, membership_leaf
 from scaleshift.slices.expectation import Fit, Settings, climb, expect
 from scaleshift.slices.inputs import Given, given
-from scaleshift.slices.mixture import Powers
+from scaleshift.slices.mixture import Mixture, Powers
 from scaleshift.slices.mixture_slices import MixtureSlices
 from scaleshift.slices.outcomes import Classification, Kind
 from scaleshift.slices.prepared import Preparation, prepare
@@ -93,8 +93,10 @@ class DominoSlicer(Slicer):
         Components that are slices, best first.
     slice_scores_ : numpy.ndarray, shape (K,)
         What they were ranked by.
+    profile_ : SliceProfile
+        Sums over the rows of each slice, which `describe` tells of.
     bic_ : dict of str to float
-        Bayesian information criterion a row, by the number of components.
+        Bayesian information criterion a row, by the number of components, written out.
 
     References
     ----------
@@ -255,7 +257,10 @@ class DominoSlicer(Slicer):
         return self._of(self.slice_components_)
 
     def _of(self, components: np.ndarray) -> MixtureSlices:
-        return MixtureSlices(self.mixture_, self._settings.powers, components, among_chosen=bool(self.compat))
+        return self._made(self.mixture_, components)
+
+    def _made(self, mixture: Mixture, components: np.ndarray) -> MixtureSlices:
+        return MixtureSlices(mixture, self._settings.powers, components, among_chosen=bool(self.compat))
 
     @property
     def _settings(self) -> Settings:
@@ -327,6 +332,7 @@ class DominoSlicer(Slicer):
         scores = ranking.RANKINGS[self._ranking(kind)](evidence)
         support = np.full(len(scores), np.inf) if self.compat else evidence.n
         mixture, projection = fit.mixture, preparation.projection
+        chosen = ranking.best(scores, support, self.n_slices)
         found = {
             "preparation_": preparation,
             "markers_": rows.markers,
@@ -345,7 +351,8 @@ class DominoSlicer(Slicer):
             "n_iter_": len(fit.lower_bounds),
             "converged_": fit.converged,
             "slice_scores_": scores,
-            "slice_components_": ranking.best(scores, support, self.n_slices),
+            "slice_components_": chosen,
+            "profile_": self._profile(rows, self._made(mixture, chosen), preparation),
             "bic_": {str(f.mixture.n_components): float(c) for f, c in zip(fits, criterion, strict=True)},
         }
         for name, value in found.items():

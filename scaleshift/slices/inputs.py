@@ -1,7 +1,8 @@
 """Where do embeddings, targets, predictions and losses come from?  A table and names of columns, or arrays.
 
-A table is a pandas DataFrame, an xarray Dataset, an AnnData object or any mapping of names to columns. What
-comes out are rows, as every pass takes them, and what kind of outcome they have (`outcomes`).
+A table is a pandas DataFrame, an xarray Dataset, an AnnData object or any mapping of names to columns; of a
+cells dataset the markers are the embeddings, and the labels the targets, unless others are named. What comes
+out are rows, as every pass takes them, and what kind of outcome they have (`outcomes`).
 """
 
 from __future__ import annotations
@@ -117,13 +118,23 @@ def _column(data: Any, name: str) -> Any:
             return None
         return _stacked(data[name])
     if isinstance(data, xr.Dataset):
-        return data[name] if name in data.variables else None
+        return data[name] if name in data.variables else _of_cells(data, name)
     return _stacked(data[name]) if name in _names(data) else None
 
 
 def _is_annotated(data: Any) -> bool:
     """Whether a table is AnnData."""
     return all(hasattr(data, part) for part in ("obs", "obsm", "X"))
+
+
+def _of_cells(cells: xr.Dataset, name: str) -> Any:
+    """What stands for a default name in a cells dataset: markers, or labels as codes."""
+    if name == DEFAULTS["embeddings"] and "X" in cells.data_vars:
+        return cells["X"]
+    if name == DEFAULTS["targets"] and "label_code" in cells.data_vars and cells.sizes.get("label", 0):
+        labels.check_fingerprint(cells["label_code"].attrs, cells["label"].values, "label")
+        return Column(cells["label_code"].data, cells["label"].values, coded=True)
+    return None
 
 
 def _names(data: Any) -> list[str]:
@@ -170,7 +181,7 @@ def one_dimensional(values: Any, name: str) -> Any:
 
 
 def label_column(values: Any, what: str, classes: np.ndarray | None = None) -> Column:
-    """Labels of any type as a column of codes.
+    """Labels of any type as a column of codes; a column stays as it is.
 
     Without `classes` these are the values found: categoricals keep their order, all else is sorted as numpy
     and scikit-learn do it, so that columns of probabilities are theirs.
@@ -180,6 +191,8 @@ def label_column(values: Any, what: str, classes: np.ndarray | None = None) -> C
     DataError
         If a label is none of `classes`.
     """
+    if isinstance(values, Column):
+        return _same_classes(values, what, classes)
     if isinstance(values, xr.DataArray):
         values = values.data
     if isinstance(values, da.Array):
@@ -193,6 +206,17 @@ def label_column(values: Any, what: str, classes: np.ndarray | None = None) -> C
         classes = categories if is_categorical else np.sort(categories)
     position = np.append(labels.encode(categories, classes, what), -1).astype(labels.CODE)
     return Column(position[codes], classes, coded=True)
+
+
+def _same_classes(column: Column, what: str, classes: np.ndarray | None) -> Column:
+    """The column, if its categories are the classes."""
+    has = [] if column.categories is None else column.categories.tolist()
+    if classes is not None and has != classes.tolist():
+        raise DataError(
+            f"{what}s are of the classes {', '.join(map(str, has))}, expected {', '.join(map(str, classes))} "
+            "in this order"
+        )
+    return column
 
 
 def with_labels(rows: Rows, name: str, column: Column) -> Rows:

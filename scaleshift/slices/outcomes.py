@@ -201,6 +201,8 @@ def learn_kind(found: Given) -> Kind:
 
 def are_labels(predictions: Any, classes: np.ndarray) -> bool:
     """Whether predictions are labels, one a row, rather than probabilities."""
+    if isinstance(predictions, Column):
+        return True
     dtype = getattr(predictions, "dtype", None)
     predictions = predictions if dtype is not None else np.asarray(predictions)
     if getattr(predictions, "ndim", 1) != 1:
@@ -228,6 +230,8 @@ def _are_measurements(found: Given) -> bool:
     whole numbers nor between 0 and 1.
     """
     for values, kinds in ((found.targets, "iuf"), (found.pred_probs, "f")):
+        if isinstance(values, Column):
+            return False
         values = values if hasattr(values, "dtype") else np.asarray(values)
         if getattr(values.dtype, "kind", "O") not in kinds or getattr(values, "ndim", 1) != 1:
             return False
@@ -243,7 +247,7 @@ def _are_measurements(found: Given) -> bool:
 def _classes(found: np.ndarray, given: Given) -> np.ndarray:
     """All classes: those found, or all that whole numbers and the columns of predictions tell."""
     predictions = given.pred_probs
-    if predictions is None:
+    if predictions is None or isinstance(predictions, Column):
         return found
     if are_labels(predictions, found):
         return _with_predicted(found, given)

@@ -45,13 +45,14 @@ def prepare(block: Block, preparation: Preparation) -> Block:
     weight (n,), and held (n,) bool: rows that the fit does not see.
     """
     found, dtype = preparation.kind.outcome(block), np.dtype(preparation.dtype)
+    weight = checked_weight(block)
     extra = np.zeros((len(block.x), 2), dtype)
     for column, values in enumerate((found.error, found.loss)):
         if values is not None:
-            extra[:, column] = values
+            extra[:, column] = np.where(weight > 0, values, 0)  # of weight 0: may lack a label
     columns = {
         "extra": extra,
-        "weight": checked_weight(block).astype(dtype),
+        "weight": weight.astype(dtype),
         "held": held_out(block, preparation.seed, preparation.holdout),
     }
     if "resp" in block.columns:  # starting responsibilities

@@ -87,7 +87,8 @@ def look(block: Block, kind: Kind, products: bool, seed: int = 0, holdout: float
     """Moments of one block about its own mean, and its counts."""
     found = kind.outcome(block)
     weight = checked_weight(block)
-    _check(block, kind, found)
+    _check(block, kind, found, weight)
+    found = _weighted(found, weight)
     return {
         **_moments(to_numpy(block.x), weight, products),
         "strata": np.bincount(stratum(kind, found)[weight > 0], minlength=n_strata(kind)),
@@ -150,11 +151,18 @@ def checked_weight(block: Block) -> np.ndarray:
     return weight.astype(np.float64) * block.valid
 
 
-def _check(block: Block, kind: Kind, found: Found) -> None:
+def _check(block: Block, kind: Kind, found: Found, weight: np.ndarray) -> None:
+    """Rows of weight 0 may lack what they like: nothing is learned from them."""
     if found.label is not None:
-        refuse(block, found.label < 0, kind.MISSING)
+        refuse(block, (found.label < 0) & (weight > 0), kind.MISSING)
     if found.loss is not None:
-        refuse(block, ~np.isfinite(found.loss), "losses are NaN or infinite")
+        refuse(block, ~np.isfinite(found.loss) & (weight > 0), "losses are NaN or infinite")
+
+
+def _weighted(found: Found, weight: np.ndarray) -> Found:
+    """The same with errors and losses of 0 where the weight is: a NaN would not vanish by it."""
+    error, loss = (None if v is None else np.where(weight > 0, v, 0.0) for v in (found.error, found.loss))
+    return found._replace(error=error, loss=loss)
 
 
 def refuse(block: Block, bad: np.ndarray, what: str) -> None:
