@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Kept, Rows
 from scaleshift.errors import DataError
-from scaleshift.kernels.mixture import COVARIANCES
 from scaleshift.parameters import check, is_whole
-from scaleshift.slices import checkpoint, ranking, sampling, starts
+from scaleshift.slices import checkpoint, meanings, ranking, starts
 from scaleshift.slices.base import Slicer, membership_leaf
+from scaleshift.slices.beginnings import first_fits
 from scaleshift.slices.expectation import Fit, Settings, climb, expect
 from scaleshift.slices.inputs import Given, given
 from scaleshift.slices.mixture import Mixture, Powers
@@ -28,9 +28,6 @@ from scaleshift.slices.survey import Survey
 if TYPE_CHECKING:
     from scaleshift.blocks.plan import Plan
 
-INITS = ("confusion", "kmeans", "random", "random_from_data", "k-means++")
-COMPAT = "domino-0.1.5"
-SIZES = (5, 10, 15, 25, 40)  # numbers of components that "auto" compares
 HOLDOUT = 0.2  # share of rows that only judge
 
 
@@ -168,7 +165,45 @@ class DominoSlicer(Slicer):
         sample_weight: Any = None,
         init_resp: Any = None,
     ) -> Self:
-        """Learn the slices."""
+        """Learn the slices: two passes over the rows, and some over what is kept of them.
+
+        Parameters
+        ----------
+        data : DataFrame, Dataset, AnnData or mapping of columns, optional
+            A cells dataset too: its markers are the embeddings, its labels the targets.
+        embeddings : str or array-like, shape (n, d), default "embedding"
+            A column of `data`, or the embeddings themselves: numpy, Dask, ...
+        targets : str or array-like, shape (n,), default "target"
+            True labels of any type; classes are sorted as numpy does it, categoricals keep their order.
+            Decimal numbers with numbers predicted for them are a regression: residuals are modelled.
+        pred_probs : str or array-like, default "pred_probs"
+            Probabilities (n, C) in the order of the classes, or of the second of two classes (n,), or
+            predicted labels (n,).
+        losses : str or array-like, shape (n,), optional
+            Loss of each row, in place of the cross-entropy or squared residual; alone, it stands for targets
+            and predictions.
+        sample_weight : str or array-like, shape (n,), optional
+            How many rows each stands for; those of weight 0 are left out, and may lack a target.
+        init_resp : array-like, shape (n, n_mixture_components), optional
+            Responsibilities to start from, in place of `init_params`.
+
+        Returns
+        -------
+        Self
+            Itself.
+
+        Raises
+        ------
+        DataError
+            For values that are not finite, probabilities that do not add up to one, missing targets: names
+            the rows. For fewer rows than components, unknown columns, parameters or labels without meaning,
+            and a checkpoint of another fit.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            If `max_iter` passes were not enough.
+        """
         self._check()
         found = given(data, embeddings, targets, pred_probs, losses, sample_weight)
         resumed = checkpoint.read(self.checkpoint)
@@ -188,7 +223,7 @@ class DominoSlicer(Slicer):
         unit = 1.0 if self.compat else seen.variance or 1.0
         settings = replace(self._settings, reg_covar=self.reg_covar * unit)
         if resumed is None:
-            fits = self._begin(rows, kept, preparation, seen, init_resp, settings)
+            fits = first_fits(self, rows, kept, preparation, seen, settings, given_resp=init_resp is not None)
         else:
             fits = resumed.state
 
@@ -270,41 +305,9 @@ class DominoSlicer(Slicer):
     @property
     def _sizes(self) -> list[int]:
         """Numbers of components that are fitted."""
-        return list(SIZES) if self.n_mixture_components == "auto" else [int(self.n_mixture_components)]
-
-    def _begin(
-        self, rows: Rows, kept: Kept, preparation: Preparation, seen: Survey, resp: Any, settings: Settings
-    ) -> list[Fit]:
-        """Mixtures to start from, one for each number of components."""
-        kind, seed = preparation.kind, preparation.seed
-        init = self.init_params or ("confusion" if self.compat else None)
-        if max(self._sizes) > seen.n_fitted:
-            n_held = seen.n_rows - seen.n_fitted
-            more = f" ({n_held} more are held out)" if n_held else ""
-            raise DataError(
-                f"{seen.n_fitted} rows{more} are fewer than {max(self._sizes)} components: set "
-                "n_mixture_components below that, best to a tenth of the rows or less"
-            )
-
-        def begun(start: starts.Start) -> Fit:
-            d = preparation.projection.n_columns
-            return starts.begin(kept, kind, start, self.covariance_type, d, settings.reg_covar)
-
-        if resp is not None:
-            return [begun(starts.Passed(self._sizes[0]))]
-        if init == "confusion":
-            return [begun(self._confusion(rows, size, seed)) for size in self._sizes]
-        if init == "random":
-            return [begun(starts.Random(size, seed)) for size in self._sizes]
-        sample = sampling.draw(kept, kind, seen, seed)
-        if init is None:
-            return sampling.fit_sample(sample, kind, self._sizes, self.covariance_type, settings, seed)
-        return [begun(starts.named(init, size, sample, seed)) for size in self._sizes]
-
-    def _confusion(self, rows: Rows, size: int, seed: int) -> starts.Confusion:
-        drawn = self.random_state if is_whole(self.random_state) else seed % 2**32
-        sequence = starts.sequence(rows, size, drawn) if self.compat else None
-        return starts.Confusion(size, self.confusion_noise, seed, sequence)
+        return (
+            list(meanings.SIZES) if self.n_mixture_components == "auto" else [int(self.n_mixture_components)]
+        )
 
     def _set(
         self,
@@ -372,27 +375,10 @@ class DominoSlicer(Slicer):
 
     def _check(self) -> None:
         """Refuse parameters that have no meaning."""
-        sizes = self.n_mixture_components
-        check("n_slices", self.n_slices, lambda v: is_whole(v) and v >= 1, "a whole number from 1")
-        check(
-            "n_mixture_components",
-            sizes,
-            lambda v: v == "auto" or (is_whole(v) and v >= 1),
-            '"auto" or from 1',
-        )
-        check("covariance_type", self.covariance_type, lambda v: v in COVARIANCES, f"one of {COVARIANCES}")
-        check("init_params", self.init_params, lambda v: v is None or v in INITS, f"None or one of {INITS}")
-        check("ranking", self.ranking, lambda v: v in ranking.RANKINGS, f"one of {tuple(ranking.RANKINGS)}")
-        check("compat", self.compat, lambda v: v in (None, COMPAT), f"None or {COMPAT!r}")
-        check("holdout", self.holdout, lambda v: 0 <= v < 1, "a share from 0, below 1")
-        check("max_iter", self.max_iter, lambda v: is_whole(v) and v >= 1, "a whole number from 1")
-        check("tol", self.tol, lambda v: v >= 0, "a number from 0")
-        check("reg_covar", self.reg_covar, lambda v: v >= 0, "a number from 0")
-        pca = self.n_pca_components
-        check("n_pca_components", pca, lambda v: v is None or (is_whole(v) and v >= 1), "None or from 1")
-        for name in ("y_log_likelihood_weight", "y_hat_log_likelihood_weight", "confusion_noise"):
-            check(name, getattr(self, name), lambda v: v >= 0, "a number from 0")
+        for name, (meaningful, expected) in meanings.DOMINO.items():
+            check(name, getattr(self, name), meaningful, expected)
         if self.n_slices > max(self._sizes):
             raise DataError(
-                f"n_slices={self.n_slices} is more than n_mixture_components={sizes}: choose fewer"
+                f"n_slices={self.n_slices} is more than n_mixture_components={self.n_mixture_components}: "
+                "choose fewer"
             )
