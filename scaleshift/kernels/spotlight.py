@@ -90,13 +90,13 @@ def spotlight_sums(
         tile = xp.asarray(x[rows], dtype=np.float64)
         r = _distances(xp, tile, means, None if squares is None else squares[rows])
         u, s = _light(xp, r, spotlights)
+        losses = xp.asarray(loss[rows], dtype=np.float64)
         if weight is not None:
-            v = xp.asarray(weight[rows], dtype=np.float64)[:, None]
+            v = xp.asarray(weight[rows], dtype=np.float64)
             u, s = u * v, s * v
-        with_one = xp.stack([xp.ones(len(tile)), xp.asarray(loss[rows], dtype=np.float64)])
-        s = xp.concatenate([s, s * with_one[1][:, None]], axis=1)  # (n, 2 R)
-        r = xp.concatenate([r, r], axis=1)
-        parts = [(with_one @ u).ravel(), s.sum(axis=0), (s * r).sum(axis=0), (s.T @ tile).ravel()]
+        both = xp.concatenate([s, s * losses])  # (2 R, n)
+        by_distance = both * xp.concatenate([r, r])
+        parts = [u.sum(axis=1), u @ losses, both.sum(axis=1), by_distance.sum(axis=1), (both @ tile).ravel()]
         total = total + xp.concatenate(parts)
     return _named(to_numpy(total), spotlights.means)
 
@@ -116,31 +116,32 @@ def light(x: Array, spotlights: Spotlights) -> np.ndarray:
     for start in range(0, len(x), n_rows):
         tile = xp.asarray(x[start : start + n_rows], dtype=np.float64)
         u, _ = _light(xp, _distances(xp, tile, xp.asarray(spotlights.means), None), spotlights)
-        result[start : start + n_rows] = to_numpy(u)
+        result[start : start + n_rows] = to_numpy(u).T
     return result
 
 
 def distances(x: Array, means: np.ndarray) -> np.ndarray:
     """Squared distances of rows and means, (n, R) float64. Of few rows: nothing is cut into tiles here."""
     xp = _namespace(x)
-    return to_numpy(_distances(xp, xp.asarray(x, dtype=np.float64), xp.asarray(means), None))
+    return to_numpy(_distances(xp, xp.asarray(x, dtype=np.float64), xp.asarray(means), None)).T
 
 
 def _distances(xp: Any, x: Array, means: Array, squares: Array | None) -> Array:
-    squares = (x * x).sum(axis=1) if squares is None else squares
-    return xp.maximum(squares[:, None] - 2 * (x @ means.T) + (means * means).sum(axis=1), 0.0)
+    """(R, n): a spotlight's rows lie side by side."""
+    squares = (x * x) @ xp.ones(x.shape[1]) if squares is None else squares
+    return xp.maximum((-2 * means) @ x.T + squares + (means * means).sum(axis=1)[:, None], 0.0)
 
 
 def _light(xp: Any, r: Array, spotlights: Spotlights) -> tuple[Array, Array]:
-    """Weights u and slopes s of squared distances, (n, R) each."""
-    p = xp.asarray(spotlights.precisions)
+    """Weights u and slopes s of squared distances, (R, n) each."""
+    p = xp.asarray(spotlights.precisions)[:, None]
     if spotlights.shape == "epanechnikov":
         u = xp.maximum(1 - p * r, 0.0)
         return u, 2.0 * (u > 0)
     if spotlights.radii is None:
         u = xp.exp(-0.5 * p * r)
         return u, u
-    u = 1 / (1 + xp.exp(xp.minimum(0.5 * p * (r - xp.asarray(spotlights.radii)), _HIGHEST)))
+    u = 1 / (1 + xp.exp(xp.minimum(0.5 * p * (r - xp.asarray(spotlights.radii)[:, None]), _HIGHEST)))
     return u, u * (1 - u)
 
 
