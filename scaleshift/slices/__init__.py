@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from scaleshift.slices.domino import DominoSlicer
+from scaleshift.slices.spotlight import SpotlightSlicer
 
-__all__ = ["DominoSlicer"]
+__all__ = ["DominoSlicer", "SpotlightSlicer"]

@@ -43,16 +43,16 @@ class Sample:
         return Kept(self.block, as_rows(self.block.x), held=True)
 
 
-def draw(kept: Kept, kind: Kind, found: Survey, seed: int) -> Sample:
-    """Draw about 8 192 rows of the fit, half of them in equal parts from the strata: one pass.
+def draw(kept: Kept, kind: Kind, found: Survey, seed: int, n_rows: int = ROWS) -> Sample:
+    """Draw about `n_rows` rows of the fit, half of them in equal parts from the strata: one pass.
 
     All rows where there are no more. A row weighs what it stands for.
     """
     names = ("label", "extra", "weight", "held", *(("prediction",) if kind.has_errors else ()))
     size = found.strata
     n = size.sum()
-    wanted = np.ceil(ROWS / 2 * (size / max(n, 1) + (size > 0) / max((size > 0).sum(), 1))).astype(np.int64)
-    wanted = size if n <= ROWS else np.minimum(size, wanted)
+    wanted = np.ceil(n_rows / 2 * (size / max(n, 1) + (size > 0) / max((size > 0).sum(), 1))).astype(np.int64)
+    wanted = size if n <= n_rows else np.minimum(size, wanted)
     by = functools.partial(strata_of, kind=kind)
     drawn = passes.sample(kept, wanted, by, seed=seed, stream="slices", columns=names)
     order = np.argsort(drawn["row"])
