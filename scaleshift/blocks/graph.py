@@ -208,6 +208,21 @@ def _needed(graph: Mapping[Any, Any], keys: list[Any]) -> dict[Any, Any]:
     return needed
 
 
+def n_merges(n_leaves: int) -> int:
+    """Tasks of a merge tree."""
+    tasks = 0
+    while n_leaves > 1 or not tasks:
+        n_leaves = -(-n_leaves // FAN_IN)
+        tasks += n_leaves
+    return tasks
+
+
+def n_workers() -> int:
+    """Workers of the client in scope; this machine is one."""
+    found = client()
+    return max(len(found.nthreads()), 1) if found else 1
+
+
 def n_threads() -> int:
     """Threads of all workers, or of this machine."""
     found = client()

@@ -356,8 +356,8 @@ def map_rows(
 def keep(rows: Rows, prepare: Callable[..., Block], row_bytes: int, **parameters: Any) -> Kept:
     """Prepared blocks, for methods that pass over the same rows many times.
 
-    They stay in memory where all of them fit, in a third of what is free: of the workers of a cluster, or of
-    this machine. Where they do not, each pass reads and prepares them again, in the task of its kernel.
+    They stay in memory where all fit, in a third of what is free. Where they do not, each pass makes them
+    again, in the task of its kernel.
 
     Parameters
     ----------
@@ -376,8 +376,7 @@ def keep(rows: Rows, prepare: Callable[..., Block], row_bytes: int, **parameters
 
     Notes
     -----
-    Rows that are not finite are refused by the first pass over the blocks. `prepare` runs in that pass too:
-    for blocks that are held it runs now, once.
+    Rows that are not finite are refused by the first pass over the blocks.
 
     Examples
     --------
@@ -392,5 +391,10 @@ def keep(rows: Rows, prepare: Callable[..., Block], row_bytes: int, **parameters
     if rows.is_one_block:
         return Kept(prepare(rows.loader(rows.x, *rows.arrays, start=0), **parameters), rows, held=True)
     blocks = graph.on_blocks(prepare, rows, 1, np.empty((0, 0), object), parameters)
-    held = rows.x.shape[0] * row_bytes <= graph.free_bytes(rows.in_memory) * SHARE_KEPT
+    held = fits(rows.x.shape[0] * row_bytes, rows.in_memory)
     return Kept(graph.persist(blocks, rows.in_memory) if held else blocks, rows, held)
+
+
+def fits(n_bytes: int, in_memory: bool) -> bool:
+    """Whether prepared blocks of so many bytes stay in memory: where `in_memory`, on this machine."""
+    return n_bytes <= graph.free_bytes(in_memory) * SHARE_KEPT

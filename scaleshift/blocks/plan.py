@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import ChunkError, DataError
 
+KEPT = "kept rows"  # what a pass over prepared blocks in memory is over
 PROCESS_BYTES = 300_000_000  # of a Python process with the packages and compiled kernels, about
 
 
@@ -39,11 +40,13 @@ class Pass:
     state_bytes: int  # of one task's state
     travel_bytes: int  # of states that go from task to task, at most
     result_bytes: int  # what the driver gets
+    times: int = 1  # how often, as a rule; all numbers above are of one time
+    at_most: int = 1  # how often, at most
 
     @property
     def cpu_seconds(self) -> float:
-        """Reading, computing and finishing."""
-        return self.read_seconds + self.kernel_seconds + self.finish_seconds
+        """Reading, computing and finishing, every time."""
+        return self.times * (self.read_seconds + self.kernel_seconds + self.finish_seconds)
 
 
 @dataclass(frozen=True)
@@ -64,18 +67,19 @@ class Plan:
     @property
     def passes_over_x(self) -> int:
         """Passes that read X; the others go over a column of labels or samples."""
-        return sum("X" in part.over for part in self.passes)
+        return sum(part.times for part in self.passes if "X" in part.over)
 
     @property
     def n_bytes(self) -> int:
         """Bytes read by all passes, uncompressed."""
-        return sum(part.n_bytes for part in self.passes)
+        return sum(part.times * part.n_bytes for part in self.passes)
 
     @property
     def n_bytes_stored(self) -> int | None:
         """Compressed bytes read from disk by all passes, about; None where the store does not say."""
-        stored = [part.n_bytes_stored for part in self.passes]
-        return None if None in stored else sum(part for part in stored if part is not None)
+        stored = [(part.times, part.n_bytes_stored) for part in self.passes]
+        known = [times * part for times, part in stored if part is not None]
+        return sum(known) if len(known) == len(stored) else None
 
     @property
     def cpu_seconds(self) -> float:
@@ -115,7 +119,7 @@ class Plan:
         return "\n".join(_lines(self))
 
 
-def explain(estimator: Any, X: Any, y: Any = None, sample: Any = None) -> Plan:
+def explain(estimator: Any, X: Any, y: Any = None, sample: Any = None, **outcomes: Any) -> Plan:
     """Say what `fit` or `predict` will cost, before it runs.
 
     Label and sample columns may be counted, and one block is read: its kernels run twice each, for time and
@@ -127,6 +131,8 @@ def explain(estimator: Any, X: Any, y: Any = None, sample: Any = None) -> Plan:
         Not fitted: ``fit(X, y, sample)`` is explained. Fitted: ``predict(X, sample)``.
     X, y, sample : array-like
         As in `fit` or `predict`.
+    **outcomes : array-like
+        What else `fit` takes of each row: ``pred_probs``, ``losses`` and ``sample_weight`` of slicers.
 
     Returns
     -------
@@ -153,7 +159,7 @@ def explain(estimator: Any, X: Any, y: Any = None, sample: Any = None) -> Plan:
     >>> print(str(plan).splitlines()[0])
     DFM.fit: 2 passes over X, 2 over a column alone
     """
-    if not hasattr(estimator, "_plan"):
+    if not hasattr(estimator, "_plan") and not hasattr(estimator, "_plan_fit"):
         raise TypeError(f"{type(estimator).__name__} cannot be explained: pass an estimator such as DFM()")
     if y is not None and _is_fitted(estimator):
         raise DataError(
@@ -166,6 +172,12 @@ def explain(estimator: Any, X: Any, y: Any = None, sample: Any = None) -> Plan:
                 f"{name} has chunks of unknown size, and counting them reads it all: call "
                 f"{name}.compute_chunk_sizes() first"
             )
+    if hasattr(estimator, "_plan_fit"):  # rows that have more than labels and samples
+        return estimator._plan_fit(X, y, **outcomes)
+    if outcomes:
+        raise TypeError(
+            f"{type(estimator).__name__} takes X, y and sample alone: leave {', '.join(outcomes)} out"
+        )
     return estimator._plan(as_rows(X, y, sample, invalid=getattr(estimator, "invalid", "raise")))
 
 
@@ -181,9 +193,14 @@ def _is_fitted(estimator: Any) -> bool:
 
 
 def _lines(plan: Plan) -> Iterator[str]:
-    alone = len(plan.passes) - plan.passes_over_x
-    over = f"{count(plan.passes_over_x, 'pass', 'passes')} over X"
-    yield f"{plan.job}: {over}, {alone} over a column alone" if alone else f"{plan.job}: {over}"
+    alone = sum(part.times for part in plan.passes if not {"X", KEPT} & set(part.over))
+    kept = sum(part.times for part in plan.passes if KEPT in part.over)
+    counts = [
+        f"{count(plan.passes_over_x, 'pass', 'passes')} over X",
+        *([f"{kept} over {KEPT}"] if kept else []),
+        *([f"{alone} over a column alone"] if alone else []),
+    ]
+    yield f"{plan.job}: {', '.join(counts)}"
     blocks = count(plan.n_blocks, "block", "blocks")
     largest = f"{plan.block_rows:,} rows, {size(plan.block_bytes)}"
     yield f"{plan.n_rows:,} rows x {plan.n_columns} columns in {blocks}, the largest of {largest}"
@@ -201,7 +218,7 @@ def _table(plan: Plan) -> Iterator[str]:
         reads = (size(part.n_bytes), stored) if part.n_bytes else ("in memory", "")
         tasks = f"{part.n_tasks:,}" if part.n_tasks else "a call"
         spent = (duration(part.cpu_seconds), size(part.thread_bytes))
-        rows.append((f"{number} {part.what}", ", ".join(part.over), *reads, tasks, *spent))
+        rows.append((f"{number} {part.what}{_repeats(part)}", ", ".join(part.over), *reads, tasks, *spent))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         left = [f"{text:<{width}}" for text, width in zip(row[:2], widths, strict=False)]
@@ -209,11 +226,21 @@ def _table(plan: Plan) -> Iterator[str]:
         yield "  ".join(["", *left, *right])
 
 
+def _repeats(part: Pass) -> str:
+    if part.at_most == 1:
+        return ""
+    return (
+        f", {part.times} times"
+        if part.at_most == part.times
+        else f", {part.times} times, at most {part.at_most}"
+    )
+
+
 def _totals(plan: Plan) -> Iterator[str]:
     parts = {
-        "reading": sum(part.read_seconds for part in plan.passes),
-        "computing": sum(part.kernel_seconds for part in plan.passes),
-        "finishing": sum(part.finish_seconds for part in plan.passes),
+        "reading": sum(part.times * part.read_seconds for part in plan.passes),
+        "computing": sum(part.times * part.kernel_seconds for part in plan.passes),
+        "finishing": sum(part.times * part.finish_seconds for part in plan.passes),
         "on the driver": plan.driver_seconds,
     }
     listed = ", ".join(f"{name} {duration(seconds)}" for name, seconds in parts.items() if seconds)
@@ -228,7 +255,7 @@ def _totals(plan: Plan) -> Iterator[str]:
     process = size(PROCESS_BYTES)
     yield f"memory:  {threads_} a thread and {worker} a worker at most, beside {process} of Python itself"
     state = max((part.state_bytes for part in plan.passes), default=0)
-    travel = sum(part.travel_bytes for part in plan.passes)
+    travel = sum(part.times * part.travel_bytes for part in plan.passes)
     ends = f"the driver ends with {size(plan.result_bytes)}"
     yield f"states:  {size(state)} a task, {size(travel)} of them travel at most; {ends}"
 

@@ -16,9 +16,9 @@ import numpy as np
 from dask.sizeof import sizeof
 
 from scaleshift.blocks import graph, passes, probe, states, statistics
-from scaleshift.blocks.block import Rows
+from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.passes import Work
-from scaleshift.blocks.plan import PROCESS_BYTES, Pass, Plan, count, size
+from scaleshift.blocks.plan import KEPT, PROCESS_BYTES, Pass, Plan, count, size
 from scaleshift.blocks.probe import Measured, OneBlock
 from scaleshift.blocks.states import Finish, Kernel, Merge, Stratum
 from scaleshift.blocks.statistics import Layout
@@ -43,6 +43,22 @@ class Finished:
     seconds: float = 0.0  # of all keys
     n_bytes: int = 0  # peak of one
     shared_bytes: int = 0  # what every worker needs for it
+
+
+@dataclass(frozen=True)
+class PlannedKept:
+    """Prepared blocks, of which one was made."""
+
+    arrays: Mapping[str, Any]  # what they are made of
+    read: list[Measured]
+    prepared: Measured
+    n_bytes: int  # of those that one worker holds
+    held: bool
+
+    @property
+    def holds(self) -> Finished:
+        """What they take of a worker's memory."""
+        return Finished(shared_bytes=self.n_bytes)
 
 
 class Planner:
@@ -136,6 +152,53 @@ class Planner:
         n_bytes = States(incomplete, incomplete, answers)
         self._add(what, rows, work, found, parameters, n_bytes, _finished(state, layout, finish))
 
+    def merged(self, what: str, rows: Rows, kernel: Kernel, merge: Merge, **parameters: Any) -> None:
+        """A pass of `passes.total` with a `merge`, whose states all have one size."""
+        work = passes.work(kernel, rows, None, merge=merge)
+        found = self.block.work(work.leaf, rows, parameters)
+        n_bytes = sizeof(found.result)
+        self._add(what, rows, work, found, parameters, States(n_bytes, n_bytes, n_bytes))
+
+    def keep(
+        self, what: str, rows: Rows, prepare: Callable[..., Block], row_bytes: int, **parameters: Any
+    ) -> PlannedKept:
+        """A call of `passes.keep`: a pass where the blocks fit in memory."""
+        found = self.block.work(prepare, rows, parameters)
+        n_bytes = self.n_rows * row_bytes
+        held = rows.is_one_block or passes.fits(n_bytes, rows.in_memory)
+        arrays = {"X": rows.x, **{name: column.values for name, column in rows.columns.items()}}
+        a_worker = n_bytes // graph.n_workers() if held else 0
+        kept = PlannedKept(arrays, self.block.read(rows), found, a_worker, held)
+        if held and not rows.is_one_block:
+            none = States(0, 0, 0)
+            self._append(what, arrays, kept.read, found, none, self.n_blocks, self.n_blocks, kept.holds)
+        return kept
+
+    def on_kept(
+        self,
+        what: str,
+        kept: PlannedKept,
+        kernel: Callable[..., Any],
+        *,
+        times: int = 1,
+        at_most: int = 1,
+        **parameters: Any,
+    ) -> Measured:
+        """Passes of `passes.total` or `passes.sample` over kept blocks; what one block gave and took."""
+        block = kept.prepared.result
+        kernel(block, **parameters)  # compiles
+        one = found = probe.measured(lambda: kernel(block, **parameters))
+        width = sizeof(found.result)
+        n_bytes = States(width, width, width)
+        n_tasks = 0 if self.rows.is_one_block else self.n_blocks + graph.n_merges(self.n_blocks)
+        if not kept.held:
+            seconds, peak = found.seconds + kept.prepared.seconds, found.n_bytes + kept.prepared.n_bytes
+            found = Measured(None, seconds, peak)
+        arrays, read = ({KEPT: None}, []) if kept.held else (kept.arrays, kept.read)
+        self._append(what, arrays, read, found, n_bytes, self.n_blocks, n_tasks, kept.holds)
+        self.passes[-1] = replace(self.passes[-1], times=times, at_most=max(times, at_most))
+        return one
+
     def _column(self, what: str, name: str, leaf: Callable[[Any], Any], merge: Merge) -> None:
         values = self.rows.columns[name].values
         read = self.block.column(self.rows, name)
@@ -181,7 +244,7 @@ class Planner:
         blocks = self.n_rows / max(self.block.n_rows, 1)
         outside = {name: array for name, array in arrays.items() if _is_read(array)}
         stored = [self._stored(array) for array in outside.values()]
-        held = [part for name, part in zip(arrays, read, strict=True) if name in outside]
+        held = [part for name, part in zip(arrays, read, strict=False) if name in outside]
         block = sum(part.result.nbytes for part in held)
         reading = max((part.n_bytes - part.result.nbytes for part in held), default=0)
         stack = math.ceil(math.log2(max(self.n_blocks / n_leaves, 1)))  # of states, in a run of blocks
@@ -268,6 +331,8 @@ def _finished_draw(drawn: dict[str, np.ndarray], finish: Finish) -> Finished:
 
 def _is_read(array: Any) -> bool:
     """Whether blocks of it come from outside of this process's memory."""
+    if array is None:  # kept blocks
+        return False
     if getattr(array, "name", "").startswith("zeros"):  # the codes of the one sample of rows without samples
         return False
     found = probe.sources(array)

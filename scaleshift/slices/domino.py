@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -18,12 +18,15 @@ from scaleshift.parameters import check, is_whole
 from scaleshift.slices import checkpoint, ranking, sampling, starts
 from scaleshift.slices.base import Slicer, membership_leaf
 from scaleshift.slices.expectation import Fit, Settings, climb, expect
-from scaleshift.slices.inputs import given
+from scaleshift.slices.inputs import Given, given
 from scaleshift.slices.mixture import Powers
 from scaleshift.slices.mixture_slices import MixtureSlices
 from scaleshift.slices.outcomes import Classification, Kind
 from scaleshift.slices.prepared import Preparation, prepare
 from scaleshift.slices.survey import Survey
+
+if TYPE_CHECKING:
+    from scaleshift.blocks.plan import Plan
 
 INITS = ("confusion", "kmeans", "random", "random_from_data", "k-means++")
 COMPAT = "domino-0.1.5"
@@ -222,6 +225,15 @@ class DominoSlicer(Slicer):
         everything = np.arange(len(self.weights_))
         return self._map(membership_leaf, found, np.float64, self._of(everything))
 
+    def _plan_fit(
+        self, X: Any, y: Any, *, pred_probs: Any = None, losses: Any = None, sample_weight: Any = None
+    ) -> Plan:
+        """What `scaleshift.explain` tells of a fit."""
+        from scaleshift.slices.planning import plan_domino
+
+        self._check()
+        return plan_domino(self, Given(X, y, pred_probs, losses, sample_weight))
+
     @property
     def mm(self) -> Self:
         """The mixture model: this object itself, for those who write ``slicer.mm.means_``."""
@@ -297,7 +309,7 @@ class DominoSlicer(Slicer):
         """Keep the best mixture and rank its components: one pass. All at once, or an earlier fit stays."""
         kind = preparation.kind
         sums = expect(kept, kind, [fit.mixture for fit in fits], settings.powers)
-        criterion = _criterion(sums, fits)
+        criterion = ranking.criterion(sums, fits)
         best = int(np.argmin(criterion))
         fit = fits[best]
         if not fit.converged:
@@ -307,7 +319,7 @@ class DominoSlicer(Slicer):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        evidence = _evidence(sums, fits, best)
+        evidence = ranking.evidence(sums, fits, best)
         scores = ranking.RANKINGS[self._ranking(kind)](evidence)
         support = np.full(len(scores), np.inf) if self.compat else evidence.n
         mixture, projection = fit.mixture, preparation.projection
@@ -374,20 +386,3 @@ class DominoSlicer(Slicer):
             raise DataError(
                 f"n_slices={self.n_slices} is more than n_mixture_components={sizes}: choose fewer"
             )
-
-
-def _criterion(sums: dict[str, np.ndarray], fits: list[Fit]) -> np.ndarray:
-    """Bayesian information criterion a row, of each mixture."""
-    mass = sums["mass"][0]
-    parameters = np.array([fit.mixture.n_parameters for fit in fits])
-    return (-2 * sums["log_likelihood"] + parameters * np.log(mass)) / mass
-
-
-def _evidence(sums: dict[str, np.ndarray], fits: list[Fit], best: int) -> ranking.Evidence:
-    """What the last pass says of the components of the best mixture."""
-    first = sum(fit.mixture.n_components for fit in fits[:best])
-    part = slice(first, first + fits[best].mixture.n_components)
-    extra = sums["extra"][part]
-    return ranking.Evidence(
-        float(sums["mass"][0]), sums["n"][part], extra[:, 0], extra[:, 1], fits[best].mixture
-    )

@@ -17,6 +17,7 @@ from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
+from scaleshift.kernels.cpu.judged import judged
 from scaleshift.slices import inputs
 from scaleshift.slices.inputs import Given
 
@@ -65,35 +66,40 @@ class Classification:
         """Of the rows of a block; probabilities are checked."""
         label, prediction = block.columns.get("label"), self._prediction(block)
         loss = _given_loss(block)
-        error = None
-        if label is not None and prediction is not None:
-            known = label >= 0
-            error = np.where(known, prediction.argmax(axis=1) != label, np.nan)
-            if loss is None:
-                true = prediction[np.arange(len(label)), np.maximum(label, 0)]
-                loss = np.where(known, -np.log(np.maximum(true, TINY)), np.nan)
+        if prediction is None:
+            return Found(label, None, None, loss)
+        error, true, bad = judged(prediction, label, -TINY, SUM_TOLERANCE)
+        if bad >= 0:
+            raise _no_probabilities(block.start + bad, prediction[bad])
+        if label is None:
+            return Found(None, prediction, None, loss)
+        if loss is None:
+            loss = -np.log(np.maximum(true, TINY))
         return Found(label, prediction, error, loss)
 
     def _prediction(self, block: Block) -> np.ndarray | None:
+        """Probabilities (n, C), in the dtype they came in."""
         if "predicted" in block.columns:
-            return (block.columns["predicted"][:, None] == np.arange(self.n_labels)).astype(np.float64)
+            return (block.columns["predicted"][:, None] == np.arange(self.n_labels)).astype(np.float32)
         prediction = block.columns.get("prediction")
         if prediction is None:
             return None
-        prediction = prediction.astype(np.float64)
-        if prediction.ndim == 1:
-            prediction = np.column_stack([1 - prediction, prediction])
-        with np.errstate(invalid="ignore"):
-            fine = (prediction >= -TINY).all(axis=1) & (abs(prediction.sum(axis=1) - 1) <= SUM_TOLERANCE)
-        if not fine.all():
-            row = int(np.flatnonzero(~fine)[0])
-            shown = ", ".join(f"{value:.4g}" for value in prediction[row, :5])
-            more = ", ..." if prediction.shape[1] > 5 else ""
-            raise DataError(
-                f"predictions of row {block.start + row} are no probabilities: {shown}{more} add up to "
-                f"{prediction[row].sum():.4g}; pass softmax(logits), or predicted labels"
-            )
-        return prediction
+        if prediction.dtype not in (np.float32, np.float64):
+            prediction = prediction.astype(np.float32 if prediction.dtype == np.float16 else np.float64)
+        if prediction.ndim == 2:
+            return prediction
+        both = np.empty((len(prediction), 2), prediction.dtype)
+        both[:, 0], both[:, 1] = 1 - prediction, prediction
+        return both
+
+
+def _no_probabilities(row: int, values: np.ndarray) -> DataError:
+    shown = ", ".join(f"{value:.4g}" for value in values[:5])
+    more = ", ..." if len(values) > 5 else ""
+    return DataError(
+        f"predictions of row {row} are no probabilities: {shown}{more} add up to {values.sum():.4g}; "
+        "pass softmax(logits), or predicted labels"
+    )
 
 
 @dataclass(frozen=True)

@@ -33,12 +33,18 @@ class Projection:
         """Project rows, some at a time: (n, d) -> (n, d') of the dtype."""
         x = to_numpy(x)
         result = np.empty((len(x), self.n_columns), dtype)
-        centre = self.mean.astype(np.result_type(x.dtype, np.float32))
+        centre = self.mean.astype(
+            np.result_type(x.dtype, np.float32)
+        )  # subtracted before anything is rounded
         components = None if self.components is None else self.components.T.astype(dtype)
+        tile = np.empty((min(TILE, len(x)), x.shape[1]), dtype)
         for start in range(0, len(x), TILE):
-            rows = slice(start, start + TILE)
-            centred = (x[rows] - centre).astype(dtype, copy=False)
-            result[rows] = centred if components is None else centred @ components
+            rows = x[start : start + TILE]
+            to = result[start : start + TILE]
+            centred = to if components is None else tile[: len(rows)]
+            np.subtract(rows, centre, out=centred, casting="same_kind")
+            if components is not None:
+                np.matmul(centred, components, out=to)
         return result
 
     def back(self, means: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from scaleshift.slices.expectation import Fit
 from scaleshift.slices.mixture import Mixture
 
 LEAST_SUPPORT = 5.0  # rows of a slice
@@ -74,6 +75,21 @@ def best(scores: np.ndarray, n: np.ndarray, n_slices: int) -> np.ndarray:
     """Components with the highest scores, best first, those of too few rows last: (n_slices,) int64."""
     supported = np.where(n >= LEAST_SUPPORT, scores, -np.inf)
     return np.argsort(-supported, kind="stable")[:n_slices].astype(np.int64)
+
+
+def criterion(sums: dict[str, np.ndarray], fits: list[Fit]) -> np.ndarray:
+    """Bayesian information criterion a row, of each mixture."""
+    mass = sums["mass"][0]
+    parameters = np.array([fit.mixture.n_parameters for fit in fits])
+    return (-2 * sums["log_likelihood"] + parameters * np.log(mass)) / mass
+
+
+def evidence(sums: dict[str, np.ndarray], fits: list[Fit], best: int) -> Evidence:
+    """What the last pass says of the components of the best mixture."""
+    first = sum(fit.mixture.n_components for fit in fits[:best])
+    part = slice(first, first + fits[best].mixture.n_components)
+    extra = sums["extra"][part]
+    return Evidence(float(sums["mass"][0]), sums["n"][part], extra[:, 0], extra[:, 1], fits[best].mixture)
 
 
 def wilson_interval(hits: np.ndarray, n: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:

@@ -48,7 +48,7 @@ def draw(kept: Kept, kind: Kind, found: Survey, seed: int, n_rows: int = ROWS) -
 
     All rows where there are no more. A row weighs what it stands for.
     """
-    names = ("label", "extra", "weight", "held", *(("prediction",) if kind.has_errors else ()))
+    names = columns_of(kind)
     size = found.strata
     n = size.sum()
     wanted = np.ceil(n_rows / 2 * (size / max(n, 1) + (size > 0) / max((size > 0).sum(), 1))).astype(np.int64)
@@ -65,6 +65,11 @@ def draw(kept: Kept, kind: Kind, found: Survey, seed: int, n_rows: int = ROWS) -
     return Sample(
         Block(drawn["x"], columns, 0, np.ones(len(order), bool), np.zeros(drawn["x"].shape[1])), drawn["row"]
     )
+
+
+def columns_of(kind: Kind) -> tuple[str, ...]:
+    """Columns of prepared blocks that a sample has."""
+    return ("label", "extra", "weight", "held", *(("prediction",) if kind.has_errors else ()))
 
 
 def fit_sample(

@@ -54,7 +54,7 @@ def survey(rows: Rows, kind: Kind, products: bool) -> Survey:
         For losses that are not finite, labels that are missing, weights that are negative; names the first
         rows.
     """
-    state = passes.total(look, rows, None, merge=_merge, kind=kind, products=products)
+    state = passes.total(look, rows, None, merge=merge, kind=kind, products=products)
     mass = max(state["mass"], np.finfo(float).tiny)
     n_rows = int(state["strata"].sum())
     return Survey(
@@ -82,7 +82,8 @@ def look(block: Block, kind: Kind, products: bool) -> dict[str, Any]:
     scatter = np.zeros((x.shape[1],) * (2 if products else 1))
     for tile, w in _tiles(x, weight):
         tile -= mean
-        scatter += (tile * w[:, None]).T @ tile if products else w @ (tile * tile)
+        tile *= np.sqrt(w)[:, None]
+        scatter += tile.T @ tile if products else np.einsum("ij,ij->j", tile, tile)  # a symmetric product
     return {
         "mass": mass,
         "mean": mean,
@@ -93,7 +94,7 @@ def look(block: Block, kind: Kind, products: bool) -> dict[str, Any]:
     }
 
 
-def _merge(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+def merge(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     """Moments of both about their common mean (Chan, Golub and LeVeque 1979)."""
     mass = a["mass"] + b["mass"]
     share = b["mass"] / mass if mass else 0.0
