@@ -72,7 +72,8 @@ def spotlight_sums(
     -------
     dict of float64 numpy.ndarray
         weight (R,): sum of v u; loss (R,): of v u l; slope (R,): of v s; slope_loss (R,): of v s l;
-        x (R, d): of v s (x - mu); x_loss (R, d): of v s l (x - mu); r (R,): of v s r; r_loss (R,): of v s l r.
+        x (R, d): of v s (x - mu); x_loss (R, d): of v s l (x - mu); r (R,): of v s r; r_loss (R,): of
+        v s l r.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is a row worth to a spotlight?  Its loss, less what earlier spotlights explain; and passes over that."""
+"""What is a row worth to a spotlight?  Its loss, less what earlier ones explain; and passes over that."""
 
 from __future__ import annotations
 
@@ -126,7 +126,10 @@ def settled(kept: Kept, gains: Gains) -> Kept:
 
 def shown(kept: Kept, gains: Gains, spotlight: Spotlights) -> dict[str, float]:
     """Sums and peak of the light of one spotlight: one pass."""
-    return passes.total(shown_leaf, kept, None, merge=_merge_shown, gains=gains, spotlight=spotlight)
+    state: dict[str, Any] = passes.total(
+        shown_leaf, kept, None, merge=_merge_shown, gains=gains, spotlight=spotlight
+    )
+    return state
 
 
 def shown_leaf(block: Block, gains: Gains, spotlight: Spotlights) -> dict[str, float]:

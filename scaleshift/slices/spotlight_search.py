@@ -83,7 +83,8 @@ def starts(rows: Lit, form: Form, generator: np.random.Generator) -> np.ndarray:
     light = light * rows.weight[:, None]
     score = rows.gain @ light / np.maximum(light.sum(axis=0), np.finfo(float).tiny)
     best = np.argsort(-score, kind="stable")[:N_STARTS]
-    return form.values(*(None if part is None else part[best] for part in found[1:]))
+    radii = None if found.radii is None else found.radii[best]
+    return form.values(found.means[best], found.precisions[best], radii)
 
 
 def _excess(rows: Lit) -> np.ndarray:
@@ -118,7 +119,9 @@ def sized(rows: Lit, means: np.ndarray, form: Form, target: float) -> tuple[Spot
     edges = np.stack([_quantile(r, rows.weight, share * target) for share in (0.5, 1.5)])
     precisions = 4 / np.maximum(edges[1] - edges[0], least)
     highest = r.max(axis=0) + 80 / precisions
-    radii = _bisected(lambda q: expit(0.5 * precisions * (q - r)), np.full(len(means), least), highest, rows, target)
+    radii = _bisected(
+        lambda q: expit(0.5 * precisions * (q - r)), np.full(len(means), least), highest, rows, target
+    )
     return Spotlights(form.shape, means, precisions, radii), expit(0.5 * precisions * (radii - r))
 
 

@@ -20,7 +20,9 @@ class SpotlightSlices:
     shape: str  # of kernels.spotlight.SHAPES
     means: np.ndarray  # (n_slices, d') in projected space
     precisions: np.ndarray  # (n_slices,)
-    radii: np.ndarray | None  # (n_slices,) squared distance at which a membership is a half; None: unsaturated
+    radii: (
+        np.ndarray | None
+    )  # (n_slices,) squared distance at which a membership is a half; None: unsaturated
     peaks: np.ndarray  # (n_slices,) strongest light on a row of the fit
 
     @property

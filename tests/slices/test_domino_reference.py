@@ -54,9 +54,7 @@ def case(request):
 def slicer_of(case):
     params = case["params"]
     pca = params["n_pca_components"]
-    return DominoSlicer(
-        **{name: params[name] for name in KEPT}, n_pca_components=pca, compat="domino-0.1.5"
-    )
+    return DominoSlicer(**{name: params[name] for name in KEPT}, n_pca_components=pca, compat="domino-0.1.5")
 
 
 @pytest.mark.filterwarnings("ignore:the mixture did not converge")
