@@ -51,7 +51,7 @@ class SpotlightSlicer(Slicer):
     n_slices : int, default 5
         Spotlights, one after the other.
     kernel : {"gaussian", "epanechnikov"}, default "gaussian"
-        Shape of the light. With mean mu, precision p and r the squared distance from mu, a row's membership is
+        Shape of the light. With precision p and r the squared distance from the mean, a membership is
         ``1 / (1 + exp(p (r - radius) / 2))``, a Gaussian against an even background; with `compat` it is
         ``exp(-p r / 2)``, of which rows with many columns get next to nothing. "epanechnikov":
         ``max(0, 1 - p r)``.
