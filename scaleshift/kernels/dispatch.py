@@ -24,7 +24,8 @@ KERNELS: dict[str, dict[str, str]] = {
     "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier"},
     "exact_sums": {},
     "landmark_sums": {"numpy": "scaleshift.kernels.cpu.landmarks"},
-    "mixture_sums": {"numpy": _MIXTURE, "cupy": _MIXTURE},
+    "mixture_sums": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
+    "responsibilities": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
     "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments"},
     "sliced_sums": {"numpy": "scaleshift.kernels.cpu.sliced", "cupy": _ENERGY},
     "spotlight_sums": {"numpy": _SPOTLIGHT, "cupy": _SPOTLIGHT},
@@ -148,6 +149,8 @@ def moment_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
 def mixture_sums(x: Array, *arguments: Any) -> dict[str, np.ndarray]:
     """Sum what the next parameters of a mixture are made of: see `mixture.mixture_sums`.
 
+    On the CPU in float32, where `x` is and covariances are diagonal or spherical.
+
     Examples
     --------
     >>> from scaleshift.kernels.mixture import Components, Outcomes
@@ -169,3 +172,18 @@ def spotlight_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndar
     [3.0]
     """
     return implementation("spotlight_sums", x)(x, *arguments, **named)
+
+
+def responsibilities(x: Array, *arguments: Any) -> np.ndarray:
+    """Return the shares that the components of a mixture have in each row: see `mixture.responsibilities`.
+
+    On the CPU in float32, where `x` is and covariances are diagonal or spherical.
+
+    Examples
+    --------
+    >>> from scaleshift.kernels.mixture import Components, Outcomes
+    >>> two = Components("diag", (2,), np.array([0.5, 0.5]), np.array([[-5.0], [5.0]]), np.ones((2, 1)))
+    >>> responsibilities(np.array([[-5.0], [0.0]]), Outcomes(), two).round(6).tolist()
+    [[1.0, 0.0], [0.5, 0.5]]
+    """
+    return implementation("responsibilities", x)(x, *arguments)

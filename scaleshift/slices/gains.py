@@ -63,7 +63,7 @@ def weight_of(block: Block) -> np.ndarray:
 
 def spread(kept: Kept, sign: float, pivot: float) -> dict[str, float]:
     """Mean, standard deviation and least of signed losses, and the sum of the weights: one pass."""
-    state = passes.total(spread_leaf, kept, None, merge=_merge_spread, sign=sign, pivot=sign * pivot)
+    state = passes.total(spread_leaf, kept, None, merge=merge_spread, sign=sign, pivot=sign * pivot)
     mass = max(state["mass"], TINY)
     shift = state["sum"] / mass
     variance = max(state["squares"] / mass - shift**2, 0.0)
@@ -89,7 +89,8 @@ def spread_leaf(block: Block, sign: float, pivot: float) -> dict[str, float]:
     }
 
 
-def _merge_spread(a: dict[str, float], b: dict[str, float]) -> dict[str, float]:
+def merge_spread(a: dict[str, float], b: dict[str, float]) -> dict[str, float]:
+    """Sums of both blocks, and the least loss."""
     added = {name: a[name] + b[name] for name in ("mass", "n_rows", "sum", "squares")}
     return {**added, "least": min(a["least"], b["least"])}
 

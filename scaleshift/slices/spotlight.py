@@ -12,17 +12,18 @@ import numpy as np
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Kept, Rows
+from scaleshift.blocks.plan import Plan
 from scaleshift.errors import DataError
 from scaleshift.kernels.spotlight import SHAPES
 from scaleshift.parameters import check, check_switch, is_whole
-from scaleshift.slices import checkpoint
+from scaleshift.slices import checkpoint, sampling
 from scaleshift.slices.base import Slicer
 from scaleshift.slices.gains import Gains, spread
-from scaleshift.slices.inputs import given
+from scaleshift.slices.inputs import Given, given
 from scaleshift.slices.outcomes import Classification
 from scaleshift.slices.prepared import Preparation, prepare
 from scaleshift.slices.projection import Projection
-from scaleshift.slices.spotlight_fit import Known, Search, at_rest, published, sampled
+from scaleshift.slices.spotlight_fit import Known, Search, at_rest, published, sample_rows, sampled
 from scaleshift.slices.spotlight_slices import FoundSpotlight, SpotlightSlices, slices_of
 from scaleshift.slices.spotlight_steps import Form
 from scaleshift.slices.survey import Survey
@@ -206,12 +207,21 @@ class SpotlightSlicer(Slicer):
         lights = self._find(search, state["finished"], state["current"], write)
         return self._set(rows, preparation, seen, search.form, lights)
 
+    def _plan_fit(
+        self, X: Any, y: Any, *, pred_probs: Any = None, losses: Any = None, sample_weight: Any = None
+    ) -> Plan:
+        """What `scaleshift.explain` tells of a fit."""
+        from scaleshift.slices.spotlight_planning import plan_spotlight
+
+        self._check()
+        return plan_spotlight(self, Given(X, y, pred_probs, losses, sample_weight))
+
     @property
     def _slices(self) -> SpotlightSlices:
         return self.spotlights_
 
     def _search(self, kept: Kept, preparation: Preparation, seen: Survey) -> Search:
-        """What spotlights are sought with: one pass over the losses."""
+        """What spotlights are sought with: one pass over the losses, another one that draws the sample."""
         losses = spread(kept, self._sign, seen.loss)
         if self.spotlight_size * losses["n_rows"] < 1:
             raise DataError(
@@ -222,9 +232,23 @@ class SpotlightSlicer(Slicer):
         saturated = not self.compat and self.kernel == "gaussian"
         unit = 1.0 if self.compat else _unit(preparation.projection, seen.scatter)
         form = Form(self.kernel, unit, saturated)
-        numbers = (self.spotlight_size, self.num_steps, self.learning_rate, self.barrier_scale)
+        sample = None
+        if not self.compat:
+            n_rows = sample_rows(self.spotlight_size)
+            sample = sampling.draw(kept, preparation.kind, seen, preparation.seed, n_rows, sampling.LOSSES)
         return Search(
-            kept, preparation.kind, seen, known, form, preparation.seed, *numbers, self.patience, self.decay
+            kept,
+            known,
+            form,
+            sample,
+            preparation.seed,
+            self.spotlight_size,
+            self.num_steps,
+            self.learning_rate,
+            self.barrier_scale,
+            self.patience,
+            self.decay,
+            preparation.projection.n_columns,
         )
 
     def _find(

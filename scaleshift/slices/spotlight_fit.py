@@ -13,11 +13,9 @@ from scaleshift.blocks import noise
 from scaleshift.blocks.block import Kept
 from scaleshift.slices import sampling
 from scaleshift.slices.gains import TINY, Gains, settled, shown, sums, weight_of
-from scaleshift.slices.outcomes import Kind
 from scaleshift.slices.spotlight_search import LEAST_RATE, Lit, refine, refinement, search
 from scaleshift.slices.spotlight_slices import FoundSpotlight
 from scaleshift.slices.spotlight_steps import Ascent, Barrier, Form, Settings, ascent, barrier_widths, climb
-from scaleshift.slices.survey import Survey
 
 START_PRECISION = 1e-4  # of the published start
 SAMPLE_LIGHT = 200  # rows of the sample that a spotlight of the least weight has, at least
@@ -38,10 +36,9 @@ class Search:
     """Everything that a spotlight is sought with, but for the losses that it sees."""
 
     kept: Kept
-    kind: Kind
-    seen: Survey
     known: Known
     form: Form
+    sample: sampling.Sample | None  # None where every step is over all rows
     seed: int
     size: float  # least weight of a spotlight, as a share of all
     n_steps: int
@@ -49,6 +46,8 @@ class Search:
     barrier_scale: float
     patience: int
     decay: float
+
+    n_columns: int  # of the projected embeddings
 
     @property
     def least(self) -> float:
@@ -71,7 +70,7 @@ Keep = Callable[[Any], None]  # what is told each state that a fit can go on fro
 def published(job: Search, gains: Gains, number: int, state: Any, keep: Keep) -> Path:
     """From the origin and a wide light, every step over all rows."""
     if state is None:
-        start = job.form.values(np.zeros((1, len(job.seen.mean))), np.array([START_PRECISION]), None)
+        start = job.form.values(np.zeros((1, job.n_columns)), np.array([START_PRECISION]), None)
         state = ascent(start, job.learning_rate, job.n_steps)
     assert isinstance(state, Ascent)
     kept = settled(job.kept, gains)
@@ -104,10 +103,15 @@ def sampled(job: Search, gains: Gains, number: int, state: Any, keep: Keep) -> P
     )
 
 
+def sample_rows(size: float) -> int:
+    """Rows of a sample for spotlights of this size."""
+    return int(min(max(sampling.ROWS, SAMPLE_LIGHT / size), MOST_ROWS))
+
+
 def _lit(job: Search, gains: Gains) -> Lit:
-    """The sample, the same for all spotlights, as this one sees it."""
-    n_rows = int(min(max(sampling.ROWS, SAMPLE_LIGHT / job.size), MOST_ROWS))
-    block = sampling.draw(job.kept, job.kind, job.seen, job.seed, n_rows).block
+    """The sample as this spotlight sees it."""
+    assert job.sample is not None
+    block = job.sample.block
     weight = weight_of(block)
     return Lit(block.x.astype(np.float64), gains.of(block), weight, job.size * float(weight.sum()))
 

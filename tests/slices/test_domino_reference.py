@@ -40,6 +40,22 @@ def load(name):
     return case
 
 
+@pytest.mark.parametrize("chunk", [None, 700])
+@pytest.mark.parametrize("name", sorted(path.stem for path in SMALL.glob("c2_*.npz")))
+def test_faithful_mode_starts_and_ends_where_the_published_one_does(name, chunk):
+    case, data = dict(np.load(SMALL / f"{name}.npz")), np.load(SMALL / "data_c2.npz")
+    case["params"] = json.loads(str(case["params"]))
+    given = [data[key] for key in ("X", "y", f"pred_{case['pred_kind']}")]
+    if chunk is not None:
+        given = [da.from_array(array, chunks=chunk) for array in given]
+    slicer = slicer_of(case).fit(None, *given)
+    assert slicer.n_iter_ == int(case["n_iter"])
+    np.testing.assert_allclose(slicer.lower_bounds_, case["lower_bound_trace"], atol=1e-8, rtol=0)
+    np.testing.assert_array_equal(slicer.slice_components_, case["slice_cluster_indices"])
+    for part in ("weights", "means", "covariances", "y_probs", "y_hat_probs"):
+        np.testing.assert_allclose(getattr(slicer, f"{part}_"), case[part], atol=1e-7, err_msg=part)
+
+
 def names():
     return sorted(path.stem for path in CASES.glob("c*.npz")) if CASES.is_dir() else ["missing"]
 

@@ -273,7 +273,24 @@ def test_losses_that_are_none_are_refused_by_row():
         SpotlightSlicer().predict(embeddings=X)
 
 
-# Stopped, saved ----------------------------------------------------------------------------------------
+# Told, stopped, saved ----------------------------------------------------------------------------------------
+
+
+def test_explain_tells_the_passes():
+    X, losses, *_ = corners(n=600)
+    X = da.from_array(X, chunks=(200, 2))
+    told = ss.explain(SpotlightSlicer(0.1, 30, n_slices=2, compat="spotlight"), X, losses=losses)
+    times = {part.what: (part.times, part.at_most) for part in told.passes}
+    assert times["steps"] == (60, 60)
+    assert times["light"][0] == 2
+    told = ss.explain(SpotlightSlicer(0.1, 30, n_slices=2), X, losses=losses)
+    slicer = fitted(X, losses, num_steps=30)
+    taken = sum(
+        len(objectives) - len(rates)
+        for objectives, rates in zip(slicer.objective_traces_, slicer.learning_rate_traces_, strict=True)
+    )
+    refinement = next(part for part in told.passes if part.what == "refinement")
+    assert taken <= refinement.at_most
 
 
 class KilledError(Exception):

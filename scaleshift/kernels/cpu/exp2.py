@@ -1,7 +1,7 @@
-"""How does a kernel take powers of two without a library call? With arithmetic that becomes vector code.
+"""How does a kernel take powers of two and logarithms without the C library? With arithmetic that vectorises.
 
-numba calls the C library for `exp`, one value at a time. What stands here becomes part of the loop around it,
-8 or 16 values at a time. Kernels work in log2 units throughout: exp(x) = exp2(x log2(e)).
+numba calls the C library for `exp` and `log`, one value at a time. What stands here becomes part of the loop
+around it, 8 or 16 values at a time. Kernels work in log2 units throughout: exp(x) = exp2(x log2(e)).
 """
 
 from typing import Any
@@ -19,6 +19,12 @@ _MANTISSA_BITS = np.int32(23)
 # 2^q as a polynomial, fitted for float32 on q in [-1/2, 1/2], and exactly 1 at 0
 _P0, _P1, _P2 = _f32(1.0), _f32(0.6931469775977315), _f32(0.24022242083177095)
 _P3, _P4, _P5 = _f32(0.055507337444184485), _f32(0.0096715127817186), _f32(0.0013264727257891672)
+_SQRT_HALF = np.int32(0x3F3504F3)  # its bits: mantissas are taken in [sqrt(1/2), sqrt(2))
+_MANTISSA = np.int32(0x007FFFFF)
+# log2(1 + z) / z as a polynomial, fitted for float32 on z in [sqrt(1/2) - 1, sqrt(2) - 1]
+_L0, _L1, _L2 = _f32(1.442694772424838), _f32(-0.7213571489752212), _f32(0.4809394451700039)
+_L3, _L4, _L5 = _f32(-0.36008721371367347), _f32(0.28670744545626403), _f32(-0.25006905741652014)
+_L6, _L7 = _f32(0.23689045978624707), _f32(-0.14574452440209248)
 
 
 @instruction
@@ -54,6 +60,21 @@ def add_in_any_order(_context: Any, _a: Any, _b: Any) -> Any:
     return _a(_a, _a), generate
 
 
+@instruction
+def add_product_in_any_order(_context: Any, _sum: Any, _a: Any, _b: Any) -> Any:
+    """Return sum + a b as one FMA, such that a sum over a loop may be split into vector lanes.
+
+    `add_in_any_order(sum, a * b)` is a product and an addition: its flags do not let them become one.
+    """
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        total, a, b = arguments
+        product = builder.fmul(a, b, flags=("contract", "nsz"))
+        return builder.fadd(total, product, flags=("reassoc", "contract", "nsz"))
+
+    return _sum(_sum, _sum, _sum), generate
+
+
 @jit
 def exp2(t: np.float32) -> np.float32:
     """Return 2^max(t, -126) for a float32 up to 127, with a relative error of 1.5e-7.
@@ -65,3 +86,16 @@ def exp2(t: np.float32) -> np.float32:
     q = t - (shifted - _ROUND)
     p = ((((_P5 * q + _P4) * q + _P3) * q + _P2) * q + _P1) * q + _P0
     return from_bits(np.int32(bits(p) + np.int32(bits(shifted) << _MANTISSA_BITS)))
+
+
+@jit
+def log2(x: np.float32) -> np.float32:
+    """Return log2(x) of a positive float32 of at least 2^-126, with an error of 8.5e-8 of it and of 1.
+
+    x = m 2^e with m near 1: log2(m) is a polynomial, e is read from the exponent's bits.
+    """
+    shifted = np.int32(bits(x) - _SQRT_HALF)
+    e = np.int32(shifted >> _MANTISSA_BITS)
+    z = from_bits(np.int32(np.int32(shifted & _MANTISSA) + _SQRT_HALF)) - _f32(1)
+    p = ((((((_L7 * z + _L6) * z + _L5) * z + _L4) * z + _L3) * z + _L2) * z + _L1) * z + _L0
+    return _f32(e) + z * p
