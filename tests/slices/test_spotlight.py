@@ -273,7 +273,7 @@ def test_losses_that_are_none_are_refused_by_row():
         SpotlightSlicer().predict(embeddings=X)
 
 
-# Told, stopped, saved ----------------------------------------------------------------------------------------
+# Told, stopped, saved ----------------------------------------------------------------------------------
 
 
 def test_explain_tells_the_passes():
