@@ -36,9 +36,9 @@ SECONDS = 1.0  # between states that are written
 class SpotlightSlicer(Slicer):
     """Slices where a model fails, by spotlights in the space of its embeddings.
 
-    A spotlight is a ball with soft edges. It moves, widens and narrows until the mean loss of the rows in its
-    light is highest, with at least a given share of the rows in it. What it found is then taken from the
-    losses, and the next one is sought.
+    A spotlight is a soft ball. It moves, widens and narrows until the mean loss of the rows in its light is
+    highest, with at least a given share of the rows in it. What it found is then taken from the losses, and
+    the next one is sought.
 
     Parameters
     ----------
@@ -47,15 +47,15 @@ class SpotlightSlicer(Slicer):
     num_steps : int, default 1000
         Steps of a spotlight: on a sample by default, each over all rows with `compat`.
     learning_rate : float, default 1e-3
-        Of Adam. By default in units of the embeddings' standard deviation, so that a spotlight can go about
-        ``num_steps * learning_rate`` of them in each direction; with `compat` in units of the embeddings.
+        Of Adam. By default in units of ten standard deviations of the embeddings, so that a spotlight can go
+        ``10 * num_steps * learning_rate`` of them in each direction; with `compat` in units of the embeddings.
     n_slices : int, default 5
         Spotlights, one after the other.
     kernel : {"gaussian", "epanechnikov"}, default "gaussian"
-        Shape of the light. With precision p and r the squared distance from the mean, a membership is
-        ``1 / (1 + exp(p (r - radius) / 2))``, a Gaussian against an even background; with `compat` it is
-        ``exp(-p r / 2)``, of which rows with many columns get next to nothing. "epanechnikov":
-        ``max(0, 1 - p r)``.
+        Shape of the light, with precision p and r the squared distance from the mean: ``exp(-p r / 2)`` or
+        ``max(0, 1 - p r)``. With many columns few rows get much of a Gaussian light. By default it is what
+        moves, and the membership at its place is ``1 / (1 + exp(p (r - radius) / 2))``, a Gaussian against an
+        even background, with p and radius such that memberships add up to the least weight.
     barrier_scale : float, default 1
         What too small a spotlight pays, in standard deviations of the losses (in units of the loss with
         `compat`).
@@ -96,8 +96,8 @@ class SpotlightSlicer(Slicer):
     weighted_losses_ : list of float
         The same of the losses that the spotlight saw, less what earlier ones explain.
     objective_traces_, total_weight_traces_, learning_rate_traces_ : list of numpy.ndarray
-        Objective and sum of memberships before each step, and learning rate after it. By default the first
-        two end with the passes over all rows.
+        Objective and sum of the light before each step, and learning rate after it. By default the first two
+        end with the passes over all rows, and the light is the one that moves.
 
     References
     ----------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from scaleshift.blocks import noise
 from scaleshift.blocks.block import Kept
 from scaleshift.slices import sampling
 from scaleshift.slices.gains import TINY, Gains, settled, shown, sums, weight_of
-from scaleshift.slices.spotlight_search import LEAST_RATE, Lit, refine, refinement, search
+from scaleshift.slices.spotlight_search import LEAST_RATE, Lit, refine, refinement, saturated, search
 from scaleshift.slices.spotlight_slices import FoundSpotlight
 from scaleshift.slices.spotlight_steps import Ascent, Barrier, Form, Settings, ascent, barrier_widths, climb
 
@@ -82,21 +82,26 @@ def published(job: Search, gains: Gains, number: int, state: Any, keep: Keep) ->
 
 
 def sampled(job: Search, gains: Gains, number: int, state: Any, keep: Keep) -> Path:
-    """From several starts on a sample, then a few passes over all rows."""
+    """From several starts on a sample, then a few passes over all rows.
+
+    The light that is moved is not saturated: it averages many rows, and follows chance less than a ball with
+    few of them does. Saturated at the end, it holds the rows nearest to where it came to rest.
+    """
     rows = _lit(job, gains)
     settings = Settings(job.patience, job.decay, relative=False, least_rate=LEAST_RATE)
     generator = noise.generator(job.seed, f"spotlight {number}")
     # The steps on the sample are taken again by a fit that is resumed: they are the same.
-    climbed = search(rows, job.form, settings, job.barrier_scale, job.learning_rate, job.n_steps, generator)
+    plain = replace(job.form, saturated=False)
+    climbed = search(rows, plain, settings, job.barrier_scale, job.learning_rate, job.n_steps, generator)
     state = refinement(climbed) if state is None else state
     kept = settled(job.kept, gains)
     evaluate = functools.partial(sums, kept, gains)
-    done = refine(state, job.form, job.least, job.barrier_scale, evaluate, keep)
+    done = refine(state, plain, job.least, job.barrier_scale, evaluate, keep)
     assert done.values is not None  # after the first pass
     steps, first = slice(climbed.step), done.chosen
     share = job.known.mass / rows.weight.sum()
     return Path(
-        done.values,
+        saturated(rows, done.values, plain, job.form) if job.form.saturated else done.values,
         np.concatenate([climbed.objectives[steps, first], done.objectives]),
         np.concatenate([climbed.masses[steps, first] * share, done.weights]),
         climbed.rates[steps, first],

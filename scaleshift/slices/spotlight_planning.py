@@ -45,7 +45,7 @@ def plan_spotlight(slicer: SpotlightSlicer, found: Given) -> Plan:
         _step(planner, kept, slicer, 1, "steps", steps, steps)
     else:
         _search(planner, kept, slicer, preparation)
-    one = _spotlights(slicer, kept, 1)
+    one = _spotlights(slicer, kept, 1, saturated=slicer.kernel == "gaussian" and not slicer.compat)
     planner.on_kept("light", kept, shown_leaf, times=slicer.n_slices, gains=Gains(), spotlight=one)
     return planner.plan()
 
@@ -81,8 +81,7 @@ def _step(
     return found.seconds / max(len(kept.prepared.result.x), 1)
 
 
-def _spotlights(slicer: SpotlightSlicer, kept: PlannedKept, n: int) -> Spotlights:
+def _spotlights(slicer: SpotlightSlicer, kept: PlannedKept, n: int, saturated: bool = False) -> Spotlights:
     """Any."""
     d = kept.prepared.result.x.shape[1]
-    radii = np.ones(n) if slicer.kernel == "gaussian" and not slicer.compat else None
-    return Spotlights(slicer.kernel, np.zeros((n, d)), np.ones(n), radii)
+    return Spotlights(slicer.kernel, np.zeros((n, d)), np.ones(n), np.ones(n) if saturated else None)

@@ -27,7 +27,9 @@ from scaleshift.slices.spotlight_steps import (
 N_STARTS = 4
 N_CLUSTERS = 24  # of rows with a gain, which starts come from
 SHIFTS = 5  # moves of a start to the mean of the gains in its light
-WIDE = 2.0  # least weights in the light of a start
+WIDE = 10.0  # least weights in the light of a start: a wide light sees where to go
+FIRST_BARRIER = 20.0  # least weights
+SPEED = 10.0  # a learning rate is in units of so many standard deviations
 BISECTIONS = 20
 LEAST_RATE = 1e-3
 PASSES = 6  # over all rows, at most
@@ -58,8 +60,9 @@ def search(
     generator: np.random.Generator,
 ) -> Ascent:
     """Climb from several starts, side by side."""
-    begun = ascent(starts(rows, form, generator), learning_rate, n_steps)
-    widths = barrier_widths(rows.least, rows.least, n_steps)
+    begun = ascent(starts(rows, form, generator), SPEED * learning_rate, n_steps)
+    widest = min(FIRST_BARRIER * rows.least, float(rows.weight.sum()) - rows.least)
+    widths = barrier_widths(widest, rows.least, n_steps)
     barriers = [Barrier(rows.least, float(width), barrier_scale) for width in widths]
     squares = (rows.x * rows.x).sum(axis=1)
     return climb(begun, form, barriers, settings, rows.sums(squares))
@@ -71,7 +74,7 @@ def search(
 def starts(rows: Lit, form: Form, generator: np.random.Generator) -> np.ndarray:
     """Parameters of the best of many places where gains gather, (at most N_STARTS, P)."""
     means = _gathered(rows, generator)
-    target = min(WIDE * rows.least, 0.9 * float(rows.weight.sum()))
+    target = min(WIDE * rows.least, 0.5 * float(rows.weight.sum()))
     excess = _excess(rows)
     for _ in range(SHIFTS):
         found, light = sized(rows, means, form, target)
@@ -123,6 +126,14 @@ def sized(rows: Lit, means: np.ndarray, form: Form, target: float) -> tuple[Spot
         lambda q: expit(0.5 * precisions * (q - r)), np.full(len(means), least), highest, rows, target
     )
     return Spotlights(form.shape, means, precisions, radii), expit(0.5 * precisions * (radii - r))
+
+
+def saturated(rows: Lit, values: np.ndarray, plain: Form, form: Form) -> np.ndarray:
+    """Parameters of the spotlight about the same mean that holds the nearest rows of the least weight, (P,)."""
+    means = plain.spotlights(values[None]).means
+    found, _ = sized(rows, means, form, (1 + LAST_BARRIER) * rows.least)
+    assert found.radii is not None
+    return form.values(found.means, found.precisions, found.radii)[0]
 
 
 def _plain(shape: str, scaled: np.ndarray) -> np.ndarray:
