@@ -48,7 +48,7 @@ class SpotlightSlicer(Slicer):
         Steps of a spotlight: on a sample by default, each over all rows with `compat`.
     learning_rate : float, default 1e-3
         Of Adam. By default in units of ten standard deviations of the embeddings, so that a spotlight can go
-        ``10 * num_steps * learning_rate`` of them in each direction; with `compat` in units of the embeddings.
+        ``10 * num_steps * learning_rate`` of them in each direction; with `compat` in the embeddings' own.
     n_slices : int, default 5
         Spotlights, one after the other.
     kernel : {"gaussian", "epanechnikov"}, default "gaussian"

@@ -129,7 +129,7 @@ def sized(rows: Lit, means: np.ndarray, form: Form, target: float) -> tuple[Spot
 
 
 def saturated(rows: Lit, values: np.ndarray, plain: Form, form: Form) -> np.ndarray:
-    """Parameters of the spotlight about the same mean that holds the nearest rows of the least weight, (P,)."""
+    """Parameters of the spotlight about the same mean that holds the nearest rows, of the least weight."""
     means = plain.spotlights(values[None]).means
     found, _ = sized(rows, means, form, (1 + LAST_BARRIER) * rows.least)
     assert found.radii is not None
