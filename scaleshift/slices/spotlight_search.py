@@ -30,6 +30,7 @@ SHIFTS = 5  # moves of a start to the mean of the gains in its light
 WIDE = 10.0  # least weights in the light of a start: a wide light sees where to go
 FIRST_BARRIER = 20.0  # least weights
 SPEED = 10.0  # a learning rate is in units of so many standard deviations
+STEEPNESS = 12.0  # from odds of 20 where half the rows lie within to odds of 1 / 20, three times as many
 BISECTIONS = 20
 LEAST_RATE = 1e-3
 PASSES = 6  # over all rows, at most
@@ -120,7 +121,7 @@ def sized(rows: Lit, means: np.ndarray, form: Form, target: float) -> tuple[Spot
         precisions = np.exp(-found)
         return Spotlights(form.shape, means, precisions), _plain(form.shape, precisions * r)
     edges = np.stack([_quantile(r, rows.weight, share * target) for share in (0.5, 1.5)])
-    precisions = 4 / np.maximum(edges[1] - edges[0], least)
+    precisions = STEEPNESS / np.maximum(edges[1] - edges[0], least)
     highest = r.max(axis=0) + 80 / precisions
     radii = _bisected(
         lambda q: expit(0.5 * precisions * (q - r)), np.full(len(means), least), highest, rows, target
