@@ -11,15 +11,27 @@ import numpy as np
 
 from scaleshift.blocks import noise
 from scaleshift.blocks.block import Kept
+from scaleshift.kernels.spotlight import Spotlights
 from scaleshift.slices import sampling
 from scaleshift.slices.gains import TINY, Gains, settled, shown, sums, weight_of
 from scaleshift.slices.spotlight_search import LEAST_RATE, Lit, refine, refinement, saturated, search
 from scaleshift.slices.spotlight_slices import FoundSpotlight
-from scaleshift.slices.spotlight_steps import Ascent, Barrier, Form, Settings, ascent, barrier_widths, climb
+from scaleshift.slices.spotlight_steps import (
+    LAST_BARRIER,
+    Ascent,
+    Barrier,
+    Form,
+    Settings,
+    Sums,
+    ascent,
+    barrier_widths,
+    climb,
+)
 
 START_PRECISION = 1e-4  # of the published start
 SAMPLE_LIGHT = 200  # rows of the sample that a spotlight of the least weight has, at least
 MOST_ROWS = 65_536  # of a sample
+RADII = np.geomspace(0.5, 2, 17)  # squared ones that one pass compares, of that of the sample
 
 
 class Known(NamedTuple):
@@ -100,12 +112,24 @@ def sampled(job: Search, gains: Gains, number: int, state: Any, keep: Keep) -> P
     assert done.values is not None  # after the first pass
     steps, first = slice(climbed.step), done.chosen
     share = job.known.mass / rows.weight.sum()
+    values = done.values
+    if job.form.saturated:
+        values = _weighed(job, evaluate, saturated(rows, values, plain, job.form))
     return Path(
-        saturated(rows, done.values, plain, job.form) if job.form.saturated else done.values,
+        values,
         np.concatenate([climbed.objectives[steps, first], done.objectives]),
         np.concatenate([climbed.masses[steps, first] * share, done.weights]),
         climbed.rates[steps, first],
     )
+
+
+def _weighed(job: Search, evaluate: Callable[[Spotlights], Sums], values: np.ndarray) -> np.ndarray:
+    """The same spotlight with the radius at which it has its weight on all rows: one pass."""
+    logarithms = values[-1] + np.log(RADII)
+    candidates = np.column_stack([np.tile(values[:-1], (len(RADII), 1)), logarithms])
+    weights = np.maximum(evaluate(job.form.spotlights(candidates))["weight"], TINY)
+    target = (1 + LAST_BARRIER) * job.least
+    return np.append(values[:-1], np.interp(np.log(target), np.log(weights), logarithms))
 
 
 def sample_rows(size: float) -> int:

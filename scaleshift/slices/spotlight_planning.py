@@ -17,7 +17,7 @@ from scaleshift.slices.inputs import Given
 from scaleshift.slices.outcomes import learn_kind
 from scaleshift.slices.prepared import Preparation, prepare, strata_of
 from scaleshift.slices.projection import Projection
-from scaleshift.slices.spotlight_fit import sample_rows
+from scaleshift.slices.spotlight_fit import RADII, sample_rows
 from scaleshift.slices.spotlight_search import LADDER, N_STARTS, PASSES
 
 if TYPE_CHECKING:
@@ -66,6 +66,10 @@ def _search(planner: Planner, kept: PlannedKept, slicer: SpotlightSlicer, prepar
     )
     usual, most = (slicer.n_slices * times for times in (USUAL_PASSES, PASSES))
     seconds = _step(planner, kept, slicer, max(N_STARTS, len(LADDER)), "refinement", usual, most)
+    if slicer.kernel == "gaussian":
+        many = _spotlights(slicer, kept, len(RADII), saturated=True)
+        each = {"times": slicer.n_slices, "at_most": slicer.n_slices}
+        planner.on_kept("radius", kept, spotlight_leaf, **each, gains=Gains(), spotlights=many)
     rows = min(n_rows, planner.n_rows)
     planner.driver_seconds = seconds * rows * slicer.num_steps * slicer.n_slices
 

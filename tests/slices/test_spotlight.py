@@ -100,6 +100,13 @@ def test_a_spotlight_has_the_weight_that_it_must():
         np.testing.assert_allclose(slicer.weights_[0], memberships(slicer, X).sum(), rtol=1e-4)
 
 
+def test_it_has_that_weight_on_all_rows_not_on_the_sample_alone():
+    X, losses, *_ = corners(n=40_000)
+    slicer = fitted(X, losses, spotlight_size=0.05, num_steps=50)
+    mass = len(X) * (1 - slicer.holdout)
+    np.testing.assert_allclose(np.array(slicer.weights_) / mass, 1.05 * 0.05, rtol=0.03)
+
+
 # What must not matter ----------------------------------------------------------------------------------
 
 
