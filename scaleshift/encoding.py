@@ -11,6 +11,7 @@ import dataclasses
 import importlib
 import inspect
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -55,6 +56,7 @@ CLASSES: dict[str, str] = {
     "MLLS": "scaleshift.quantify.families.mlls",
     "MappedClassifierEmbedding": "scaleshift.quantify.features.classifier",
     "MarkerHistogramEmbedding": "scaleshift.quantify.features.histograms",
+    "Mixture": "scaleshift.slices.mixture",
     "OneClass": "scaleshift.quantify.classifier.models",
     "OpenSetQuantifier": "scaleshift.quantify.open_set.open_set",
     "Parts": "scaleshift.quantify.classifier.parts",
@@ -69,6 +71,7 @@ CLASSES: dict[str, str] = {
     "SampleStates": "scaleshift.quantify.targets",
     "ScoreHistogramEmbedding": "scaleshift.quantify.features.histograms",
     "Scorer": "scaleshift.quantify.open_set.scoring",
+    "SliceProfile": "scaleshift.slices.profile",
     "SlicedEmbedding": "scaleshift.quantify.features.sliced",
     "SlicedEnergy": "scaleshift.quantify.features.sliced",
     "SourceState": "scaleshift.quantify.source",
@@ -210,6 +213,9 @@ def _encode_object(thing: Any, path: str, arrays: Arrays) -> dict[str, Any]:
     parameters = thing.get_params(deep=False)
     if isinstance(parameters.get("random_state"), np.random.Generator | np.random.RandomState):
         parameters["random_state"] = None
+    for name, value in parameters.items():
+        if isinstance(value, os.PathLike):
+            parameters[name] = os.fspath(value)
     fitted = {name: value for name, value in vars(thing).items() if FITTED.fullmatch(name)}
     return head | {
         "parameters": _encode_values(parameters, path, arrays),

@@ -82,9 +82,20 @@ def _kind(items: list[Any], what: str) -> type:
         raise DataError(
             f"{what}s of type {names} are not supported: convert them to strings, numbers or bools"
         )
+    if kind is str:
+        _refuse_halves(items, what)
     if kind is int and not all(-(2**63) <= v < 2**63 for v in items):
         raise DataError(f"{what}s hold integers beyond 64 bits: convert them to strings")
     return kind
+
+
+def _refuse_halves(items: list[str], what: str) -> None:
+    """Refuse halves of characters, of which no file can be written and pandas loses track."""
+    for item in items:
+        try:
+            item.encode()
+        except UnicodeEncodeError as error:
+            raise DataError(f"{what} {item!r} is no valid text: {error.reason}; decode it anew") from error
 
 
 def encode(values: Any, categories: np.ndarray, what: str = "label") -> np.ndarray:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from scaleshift.blocks import labels, passes
+from scaleshift.blocks import graph, labels, passes
 from scaleshift.blocks.block import Column, Invalid, Rows, to_dask
 from scaleshift.blocks.inputs import check_same_rows, matrix
 from scaleshift.blocks.treatment import treatment_of
@@ -112,6 +112,32 @@ def with_numbers(rows: Rows, **numbers: Any) -> Rows:
         rows = replace(rows.as_dask(), in_memory=False)
     columns = {name: Column(aligned(values, rows.x, name)) for name, values in given.items()}
     return replace(rows, columns={**rows.columns, **columns})
+
+
+def first_rows(rows: Rows, n: int) -> np.ndarray:
+    """A few rows of the first block that has some: what a user's function is tried on.
+
+    Parameters
+    ----------
+    rows : Rows
+    n : int
+
+    Returns
+    -------
+    numpy.ndarray, shape (at most n, n_markers)
+        Values that are not finite are 0, as in the blocks of a pass. The block is read.
+
+    Examples
+    --------
+    >>> first_rows(as_rows([[1.0], [np.nan], [3.0]]), 2).tolist()
+    [[1.0], [0.0]]
+    """
+    x = rows.x
+    if isinstance(x, da.Array):
+        number = next((i for i, size in enumerate(x.chunks[0]) if size), 0)
+        x = graph.compute(x.blocks[number, 0][:n], rows.in_memory)
+    x = to_numpy(x[:n] if rows.take is None else x[:n, rows.take])
+    return np.nan_to_num(x, nan=0, posinf=0, neginf=0) if x.dtype.kind == "f" else x
 
 
 def _numbers(values: Any, name: str) -> Any:

@@ -90,12 +90,10 @@ def open_cells(
     group, manifest = open_study(locate(path))
     refuse_unfinished(manifest)
     warn_unfinished(manifest)
-    chosen = _positions(manifest, SAMPLE, manifest.samples, samples)
-    known = _positions(manifest, LABEL, manifest.labels, labels)
+    chosen = positions(manifest, SAMPLE, manifest.samples, samples)
+    known = positions(manifest, LABEL, manifest.labels, labels)
     columns = _columns(manifest, markers)
-    starts, counts = np.array(manifest.offsets), np.array(manifest.counts)
-    rows = RowRanges.of(starts[chosen], counts[chosen])
-    source = OpenedRows(manifest.path, manifest.study, manifest.chunk, rows)
+    source = opened_rows(manifest, chosen)
     n, n_samples, n_labels = manifest.n_cells, len(manifest.samples), len(manifest.labels)
     dtype = array_of(group, X, manifest.path).dtype
     every = len(columns) == len(manifest.markers) and (np.diff(columns) == 1).all()
@@ -108,9 +106,9 @@ def open_cells(
     done = {name: getattr(manifest, name) for name in TREATMENTS}
     parents = {"parents": dict(manifest.parents)} if manifest.parents else {}
     cells = cells_dataset(
-        _lazy(intensity),
-        _lazy(sample_code),
-        _lazy(label_code),
+        lazy(intensity),
+        lazy(sample_code),
+        lazy(label_code),
         marker=typed(manifest.markers)[columns],
         sample=typed(manifest.samples)[chosen],
         label=typed(manifest.labels)[known],
@@ -144,7 +142,14 @@ def _columns(manifest: Manifest, wanted: Iterable[str] | str | None) -> np.ndarr
     return columns
 
 
-def _positions(
+def opened_rows(manifest: Manifest, chosen: np.ndarray) -> OpenedRows:
+    """The rows of some samples, given by their positions."""
+    starts, counts = np.array(manifest.offsets), np.array(manifest.counts)
+    rows = RowRanges.of(starts[chosen], counts[chosen])
+    return OpenedRows(manifest.path, manifest.study, manifest.chunk, rows)
+
+
+def positions(
     manifest: Manifest, what: str, names: tuple[Any, ...], wanted: Iterable[Any] | None
 ) -> np.ndarray:
     """Positions of the wanted samples or labels, ascending."""
@@ -167,7 +172,7 @@ def _new_codes(chosen: np.ndarray, n: int) -> np.ndarray | None:
     return codes
 
 
-def _lazy(reader: BlockReader) -> da.Array:
+def lazy(reader: BlockReader) -> da.Array:
     """Dask array of one block a chunk, whose read fuses with what comes after: no slicing in the graph."""
     source = reader.source
     chosen = getattr(reader, "selected", None), getattr(reader, "columns", None)

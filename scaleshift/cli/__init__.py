@@ -16,6 +16,7 @@ from scaleshift.cli.doctor import doctor as doctor_command
 from scaleshift.cli.ingest import ingest as ingest_command
 from scaleshift.cli.label import label as label_command
 from scaleshift.cli.quantify import quantify as quantify_command
+from scaleshift.cli.slices import slices as slices_command
 from scaleshift.errors import ScaleshiftError
 
 
@@ -52,6 +53,7 @@ def main() -> None:
     scaleshift ingest FILES STORE                make a study of them
     scaleshift quantify STORE --source "..."     class proportions of unlabelled samples
     scaleshift compare STORE                     which method answers best for this study?
+    scaleshift slices STORE --model MODEL        where does a trained model fail?
     scaleshift label STORE LABELS                write labels into a study, from gates or a table
     scaleshift doctor                            what is installed, what is missing
 
@@ -66,3 +68,4 @@ main.add_command(doctor_command)
 main.add_command(ingest_command)
 main.add_command(label_command)
 main.add_command(quantify_command)
+main.add_command(slices_command)

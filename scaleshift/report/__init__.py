@@ -3,6 +3,7 @@
 from scaleshift.report.gated import GatedSummary, compare_gated, summarize_gated
 from scaleshift.report.plot import plot
 from scaleshift.report.ranking import league, league_text
+from scaleshift.report.slices import slice_plot, slice_table, slice_text
 from scaleshift.report.table import table, text
 
 __all__ = [
@@ -11,6 +12,9 @@ __all__ = [
     "league",
     "league_text",
     "plot",
+    "slice_plot",
+    "slice_table",
+    "slice_text",
     "summarize_gated",
     "table",
     "text",

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from scaleshift.report.files import replacing
+from scaleshift.report.slices import is_slices, slice_plot
 from scaleshift.report.table import printable, require
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
@@ -43,7 +44,7 @@ def plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figu
     ----------
     result : xarray.Dataset
         What a quantifier's ``predict`` returns, with dimensions (sample, label). Read are ``proportion``,
-        ``unknown`` and ``flag``.
+        ``unknown`` and ``flag``. What a slicer's ``describe`` returns is drawn by `slice_plot`.
     path : path, optional
         Save the figure there too. The suffix must be ``.png``; a file that is there is replaced as a whole.
 
@@ -73,6 +74,8 @@ def plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figu
     """
     from matplotlib.figure import Figure
 
+    if is_slices(result):
+        return slice_plot(result, path)
     require(result, "proportion", "unknown", "flag")
     samples = [_short(name) for name in result["sample"].values]
     labels = [_short(name) for name in result["label"].values]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,7 +12,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Kept, Rows
-from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
 from scaleshift.kernels.mixture import COVARIANCES
 from scaleshift.parameters import check, is_whole
@@ -19,7 +19,7 @@ from scaleshift.slices import checkpoint, ranking, sampling, starts
 from scaleshift.slices.base import Slicer, membership_leaf
 from scaleshift.slices.expectation import Fit, Settings, climb, expect
 from scaleshift.slices.inputs import Given, given
-from scaleshift.slices.mixture import Powers
+from scaleshift.slices.mixture import Mixture, Powers
 from scaleshift.slices.mixture_slices import MixtureSlices
 from scaleshift.slices.outcomes import Classification, Kind
 from scaleshift.slices.prepared import Preparation, prepare
@@ -64,7 +64,7 @@ class DominoSlicer(Slicer):
     tol : float, default 1e-3
         Of the mean log-likelihood: where it changes by less, the fit has converged.
     reg_covar : float, default 1e-6
-        Added to variances.
+        Added to variances, in units of the embeddings' mean variance: with `compat` as it is.
     ranking : str, default "excess_errors"
         Which components are slices: those with the most errors beyond the expected ("excess_errors"), the
         highest share of errors ("error_rate") or its Wilson bound ("wilson"), the most loss beyond the
@@ -93,8 +93,10 @@ class DominoSlicer(Slicer):
         Components that are slices, best first.
     slice_scores_ : numpy.ndarray, shape (K,)
         What they were ranked by.
-    bic_ : dict of int to float
-        Bayesian information criterion a row, by the number of components.
+    profile_ : SliceProfile
+        Sums over the rows of each slice, which `describe` tells of.
+    bic_ : dict of str to float
+        Bayesian information criterion a row, by the number of components, written out.
 
     References
     ----------
@@ -181,9 +183,10 @@ class DominoSlicer(Slicer):
         job = checkpoint.fingerprint({"parameters": self._parameters(), "rows": seen.fingerprint})
         checkpoint.check(resumed, job, self.checkpoint)
         if init_resp is not None:
-            rows = with_numbers(rows, resp=init_resp)
+            rows = starts.with_responsibilities(rows, init_resp, self.n_mixture_components)
         kept = passes.keep(rows, prepare, preparation.row_bytes, preparation=preparation)
-        settings = self._settings
+        unit = 1.0 if self.compat else seen.variance or 1.0
+        settings = replace(self._settings, reg_covar=self.reg_covar * unit)
         if resumed is None:
             fits = self._begin(rows, kept, preparation, seen, init_resp, settings)
         else:
@@ -254,7 +257,10 @@ class DominoSlicer(Slicer):
         return self._of(self.slice_components_)
 
     def _of(self, components: np.ndarray) -> MixtureSlices:
-        return MixtureSlices(self.mixture_, self._settings.powers, components, among_chosen=bool(self.compat))
+        return self._made(self.mixture_, components)
+
+    def _made(self, mixture: Mixture, components: np.ndarray) -> MixtureSlices:
+        return MixtureSlices(mixture, self._settings.powers, components, among_chosen=bool(self.compat))
 
     @property
     def _settings(self) -> Settings:
@@ -272,18 +278,20 @@ class DominoSlicer(Slicer):
         """Mixtures to start from, one for each number of components."""
         kind, seed = preparation.kind, preparation.seed
         init = self.init_params or ("confusion" if self.compat else None)
-        if max(self._sizes) > seen.n_rows:
+        if max(self._sizes) > seen.n_fitted:
+            n_held = seen.n_rows - seen.n_fitted
+            more = f" ({n_held} more are held out)" if n_held else ""
             raise DataError(
-                f"{seen.n_rows} rows are fewer than {max(self._sizes)} components: set n_mixture_components "
-                "below that, best to a tenth of the rows or less"
+                f"{seen.n_fitted} rows{more} are fewer than {max(self._sizes)} components: set "
+                "n_mixture_components below that, best to a tenth of the rows or less"
             )
 
         def begun(start: starts.Start) -> Fit:
             d = preparation.projection.n_columns
-            return starts.begin(kept, kind, start, self.covariance_type, d, self.reg_covar)
+            return starts.begin(kept, kind, start, self.covariance_type, d, settings.reg_covar)
 
         if resp is not None:
-            return [begun(starts.Passed(rows.columns["resp"].values.shape[1]))]
+            return [begun(starts.Passed(self._sizes[0]))]
         if init == "confusion":
             return [begun(self._confusion(rows, size, seed)) for size in self._sizes]
         if init == "random":
@@ -294,7 +302,8 @@ class DominoSlicer(Slicer):
         return [begun(starts.named(init, size, sample, seed)) for size in self._sizes]
 
     def _confusion(self, rows: Rows, size: int, seed: int) -> starts.Confusion:
-        sequence = starts.sequence(rows, size, self.random_state) if self.compat else None
+        drawn = self.random_state if is_whole(self.random_state) else seed % 2**32
+        sequence = starts.sequence(rows, size, drawn) if self.compat else None
         return starts.Confusion(size, self.confusion_noise, seed, sequence)
 
     def _set(
@@ -323,6 +332,7 @@ class DominoSlicer(Slicer):
         scores = ranking.RANKINGS[self._ranking(kind)](evidence)
         support = np.full(len(scores), np.inf) if self.compat else evidence.n
         mixture, projection = fit.mixture, preparation.projection
+        chosen = ranking.best(scores, support, self.n_slices)
         found = {
             "preparation_": preparation,
             "markers_": rows.markers,
@@ -341,8 +351,9 @@ class DominoSlicer(Slicer):
             "n_iter_": len(fit.lower_bounds),
             "converged_": fit.converged,
             "slice_scores_": scores,
-            "slice_components_": ranking.best(scores, support, self.n_slices),
-            "bic_": {f.mixture.n_components: float(c) for f, c in zip(fits, criterion, strict=True)},
+            "slice_components_": chosen,
+            "profile_": self._profile(rows, self._made(mixture, chosen), preparation),
+            "bic_": {str(f.mixture.n_components): float(c) for f, c in zip(fits, criterion, strict=True)},
         }
         for name, value in found.items():
             setattr(self, name, value)
@@ -350,15 +361,14 @@ class DominoSlicer(Slicer):
 
     def _ranking(self, kind: Kind) -> str:
         """The ranking that is used: domino's own under compat, losses where there are no errors."""
-        if self.compat and self.ranking == "excess_errors":
-            return "mismatch"
         if not kind.has_errors and self.ranking in ranking.OF_ERRORS:
             return "loss"
-        return self.ranking
+        return "mismatch" if self.compat and self.ranking == "excess_errors" else self.ranking
 
     def _parameters(self) -> dict[str, Any]:
         """Those that the result depends on."""
-        return {name: value for name, value in self.get_params().items() if name != "checkpoint"}
+        found = {name: value for name, value in self.get_params().items() if name != "checkpoint"}
+        return {**found, "random_state": self.random_state if is_whole(self.random_state) else None}
 
     def _check(self) -> None:
         """Refuse parameters that have no meaning."""

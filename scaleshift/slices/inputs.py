@@ -1,7 +1,8 @@
 """Where do embeddings, targets, predictions and losses come from?  A table and names of columns, or arrays.
 
-A table is a pandas DataFrame, an xarray Dataset, an AnnData object or any mapping of names to columns. What
-comes out are rows, as every pass takes them, and what kind of outcome they have (`outcomes`).
+A table is a pandas DataFrame, an xarray Dataset, an AnnData object or any mapping of names to columns; of a
+cells dataset the markers are the embeddings, and the labels the targets, unless others are named. What comes
+out are rows, as every pass takes them, and what kind of outcome they have (`outcomes`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ class Given:
     losses: Any = None
     sample_weight: Any = None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no rows, as far as that is known."""
+        shape = getattr(self.embeddings, "shape", None) or np.shape(self.embeddings)
+        return bool(len(shape)) and shape[0] == 0
+
 
 def given(
     data: Any,
@@ -63,6 +70,11 @@ def given(
     >>> found.targets, found.pred_probs is None
     ([0, 1], True)
     """
+    if data is not None and not hasattr(data, "keys") and not _is_annotated(data):
+        raise DataError(
+            f"data is a {type(data).__name__}: expected a DataFrame, a Dataset, AnnData, a dict of columns. "
+            "Arrays go by name, as embeddings=, targets=, pred_probs= and losses="
+        )
     asked = {
         "embeddings": embeddings,
         "targets": targets,
@@ -95,7 +107,7 @@ def _look_up(data: Any, name: str, value: Any) -> Any:
 
 def _column(data: Any, name: str) -> Any:
     """One column of a table, None where it has none of that name."""
-    if all(hasattr(data, part) for part in ("obs", "obsm", "X")):  # AnnData
+    if _is_annotated(data):
         if name in data.obsm:
             return data.obsm[name]
         if name in data.obs:
@@ -106,21 +118,31 @@ def _column(data: Any, name: str) -> Any:
             return None
         return _stacked(data[name])
     if isinstance(data, xr.Dataset):
-        return data[name] if name in data.variables else None
-    try:
-        return _stacked(data[name]) if name in _names(data) else None
-    except (TypeError, KeyError) as error:
-        raise DataError(
-            f"data is a {type(data).__name__}: expected a DataFrame, a Dataset, AnnData or a dict of columns"
-        ) from error
+        return data[name] if name in data.variables else _of_cells(data, name)
+    return _stacked(data[name]) if name in _names(data) else None
+
+
+def _is_annotated(data: Any) -> bool:
+    """Whether a table is AnnData."""
+    return all(hasattr(data, part) for part in ("obs", "obsm", "X"))
+
+
+def _of_cells(cells: xr.Dataset, name: str) -> Any:
+    """What stands for a default name in a cells dataset: markers, or labels as codes."""
+    if name == DEFAULTS["embeddings"] and "X" in cells.data_vars:
+        return cells["X"]
+    if name == DEFAULTS["targets"] and "label_code" in cells.data_vars and cells.sizes.get("label", 0):
+        labels.check_fingerprint(cells["label_code"].attrs, cells["label"].values, "label")
+        return Column(cells["label_code"].data, cells["label"].values, coded=True)
+    return None
 
 
 def _names(data: Any) -> list[str]:
-    if all(hasattr(data, part) for part in ("obs", "obsm", "X")):
+    if _is_annotated(data):
         return [*map(str, data.obsm), *map(str, data.obs), "X"]
     if isinstance(data, xr.Dataset):
         return [str(name) for name in data.variables]
-    found = data.columns if hasattr(data, "columns") else getattr(data, "keys", list)()
+    found = data.columns if hasattr(data, "columns") else data.keys()
     return [str(name) for name in found]
 
 
@@ -149,6 +171,7 @@ def rows_of(found: Given) -> Rows:
 
 def one_dimensional(values: Any, name: str) -> Any:
     """Numbers of one dimension; a single column is one."""
+    values = values.data if isinstance(values, xr.DataArray) else values
     values = values if hasattr(values, "ndim") else np.asarray(values)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.iloc[:, 0] if isinstance(values, pd.DataFrame) else values[:, 0]
@@ -158,7 +181,7 @@ def one_dimensional(values: Any, name: str) -> Any:
 
 
 def label_column(values: Any, what: str, classes: np.ndarray | None = None) -> Column:
-    """Labels of any type as a column of codes.
+    """Labels of any type as a column of codes; a column stays as it is.
 
     Without `classes` these are the values found: categoricals keep their order, all else is sorted as numpy
     and scikit-learn do it, so that columns of probabilities are theirs.
@@ -168,6 +191,8 @@ def label_column(values: Any, what: str, classes: np.ndarray | None = None) -> C
     DataError
         If a label is none of `classes`.
     """
+    if isinstance(values, Column):
+        return _same_classes(values, what, classes)
     if isinstance(values, xr.DataArray):
         values = values.data
     if isinstance(values, da.Array):
@@ -181,6 +206,17 @@ def label_column(values: Any, what: str, classes: np.ndarray | None = None) -> C
         classes = categories if is_categorical else np.sort(categories)
     position = np.append(labels.encode(categories, classes, what), -1).astype(labels.CODE)
     return Column(position[codes], classes, coded=True)
+
+
+def _same_classes(column: Column, what: str, classes: np.ndarray | None) -> Column:
+    """The column, if its categories are the classes."""
+    has = [] if column.categories is None else column.categories.tolist()
+    if classes is not None and has != classes.tolist():
+        raise DataError(
+            f"{what}s are of the classes {', '.join(map(str, has))}, expected {', '.join(map(str, classes))} "
+            "in this order"
+        )
+    return column
 
 
 def with_labels(rows: Rows, name: str, column: Column) -> Rows:

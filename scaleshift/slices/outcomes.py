@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 
-from scaleshift.blocks import passes
-from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks import labels, passes
+from scaleshift.blocks.block import Block, Column, Rows
 from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
 from scaleshift.kernels.cpu.judged import judged
@@ -39,6 +40,8 @@ class Found(NamedTuple):
 @dataclass(frozen=True)
 class Classification:
     """Labels against probabilities, or against predicted labels."""
+
+    MISSING = "targets are missing"
 
     classes: np.ndarray  # (C,) in their own type; their order is that of the probabilities
     has_errors: bool = True  # False: there are losses, but no predictions
@@ -96,8 +99,10 @@ class Classification:
 def _no_probabilities(row: int, values: np.ndarray) -> DataError:
     shown = ", ".join(f"{value:.4g}" for value in values[:5])
     more = ", ..." if len(values) > 5 else ""
+    with np.errstate(invalid="ignore"):
+        total = values.sum()
     return DataError(
-        f"predictions of row {row} are no probabilities: {shown}{more} add up to {values.sum():.4g}; "
+        f"predictions of row {row} are no probabilities: {shown}{more} add up to {total:.4g}; "
         "pass softmax(logits), or predicted labels"
     )
 
@@ -105,6 +110,8 @@ def _no_probabilities(row: int, values: np.ndarray) -> DataError:
 @dataclass(frozen=True)
 class Residuals:
     """Numbers against predicted numbers; the residual's sign is kept."""
+
+    MISSING = "targets or predictions are NaN or infinite"
 
     edges: np.ndarray  # (n_bins - 1,) of residuals
     has_errors: bool = False
@@ -135,6 +142,8 @@ class Residuals:
 @dataclass(frozen=True)
 class Losses:
     """Losses, whatever they are of."""
+
+    MISSING = "losses are NaN or infinite"
 
     edges: np.ndarray  # (n_bins - 1,) of losses
     has_errors: bool = False
@@ -182,16 +191,18 @@ def learn_kind(found: Given) -> Kind:
         return Losses(_edges(found, "loss"))
     if found.pred_probs is None and found.losses is None:
         raise DataError("targets were given without predictions: pass pred_probs=, or losses=")
-    if _are_measurements(found.targets, found.pred_probs):
+    if _are_measurements(found):
         return Residuals(_edges(found, "residual"))
     column = inputs.label_column(found.targets, "target")
     assert column.categories is not None
-    classes = _classes(column.categories, found.pred_probs)
+    classes = _classes(column.categories, found)
     return Classification(classes, has_errors=found.pred_probs is not None)
 
 
 def are_labels(predictions: Any, classes: np.ndarray) -> bool:
     """Whether predictions are labels, one a row, rather than probabilities."""
+    if isinstance(predictions, Column):
+        return True
     dtype = getattr(predictions, "dtype", None)
     predictions = predictions if dtype is not None else np.asarray(predictions)
     if getattr(predictions, "ndim", 1) != 1:
@@ -212,34 +223,61 @@ def _given_loss(block: Block) -> np.ndarray | None:
     return None if loss is None else loss.astype(np.float64)
 
 
-def _are_measurements(targets: Any, predictions: Any) -> bool:
-    """Whether targets are decimal numbers that numbers were predicted for."""
-    for values in (targets, predictions):
-        values = values if hasattr(values, "dtype") else np.asarray(values)
-        if getattr(values.dtype, "kind", "O") != "f" or getattr(values, "ndim", 1) != 1:
+def _are_measurements(found: Given) -> bool:
+    """Whether numbers were predicted for numbers, rather than probabilities of classes.
+
+    So it is where targets are no whole numbers; or where they are more than two, and predictions neither
+    whole numbers nor between 0 and 1.
+    """
+    for values, kinds in ((found.targets, "iuf"), (found.pred_probs, "f")):
+        if isinstance(values, Column):
             return False
-    if isinstance(getattr(targets, "data", targets), da.Array):
+        values = values if hasattr(values, "dtype") else np.asarray(values)
+        if getattr(values.dtype, "kind", "O") not in kinds or getattr(values, "ndim", 1) != 1:
+            return False
+    drawn = _drawn(found, "target", "prediction")
+    targets, predictions = (values[np.isfinite(values)] for values in drawn.values())
+    if (targets != np.rint(targets)).any():
         return True
-    numbers = np.asarray(targets, dtype=np.float64)
-    numbers = numbers[np.isfinite(numbers)]
-    return bool((numbers != np.rint(numbers)).any())
+    no_labels = (predictions != np.rint(predictions)).any()
+    no_shares = ((predictions < 0) | (predictions > 1)).any()
+    return bool(no_labels and no_shares and len(np.unique(targets)) > 2)
 
 
-def _classes(found: np.ndarray, predictions: Any) -> np.ndarray:
+def _classes(found: np.ndarray, given: Given) -> np.ndarray:
     """All classes: those found, or all that whole numbers and the columns of predictions tell."""
-    shape = getattr(predictions, "shape", None) or np.shape(predictions)
-    if predictions is None or len(shape) < 2 or shape[1] in (1, len(found)):
+    predictions = given.pred_probs
+    if predictions is None or isinstance(predictions, Column):
         return found
-    n = int(shape[1])
-    if found.dtype.kind in "iu" and len(found) and found[0] >= 0 and found[-1] < n:
+    if are_labels(predictions, found):
+        return _with_predicted(found, given)
+    shape = getattr(predictions, "shape", None) or np.shape(predictions)
+    of_second = len(shape) < 2 or shape[1] == 1  # the probability of the second of two classes
+    n = 2 if of_second else int(shape[1])
+    if n == len(found) or (of_second and len(found) > 1):
+        return found
+    if found.dtype.kind in "iuf" and len(found) and found[0] >= 0 and found[-1] < n:
         return np.arange(n, dtype=found.dtype)
     if found.dtype.kind == "b" and n == 2:
         return np.array([False, True])
     raise DataError(
-        f"pred_probs has {n} columns, targets have {len(found)} classes ({', '.join(map(str, found[:8]))}"
+        f"pred_probs tells of {n} classes, targets have {len(found)} ({', '.join(map(str, found[:8]))}"
         f"{', ...' if len(found) > 8 else ''}): pass targets as a pandas Categorical that lists all {n}, in "
         "the order of the columns"
     )
+
+
+def _with_predicted(found: np.ndarray, given: Given) -> np.ndarray:
+    """The classes found among targets, and those that were predicted only; those of a list are all."""
+    if isinstance(getattr(given.targets, "dtype", None), pd.CategoricalDtype):
+        return found
+    if isinstance(given.targets, Column):
+        return found
+    predicted = inputs.label_column(given.pred_probs, "prediction").categories
+    assert predicted is not None
+    if np.isin(predicted, found).all():
+        return found
+    return np.sort(labels.order([*found.tolist(), *predicted.tolist()], "targets and prediction"))
 
 
 def _probabilities(values: Any, n_classes: int) -> Any:
@@ -258,13 +296,21 @@ def _probabilities(values: Any, n_classes: int) -> Any:
 
 
 def _edges(found: Given, what: str) -> np.ndarray:
-    """Inner quantiles of losses or residuals, of a sample: one pass over these columns only."""
-    number = {"loss": found.losses, "target": found.targets, "prediction": found.pred_probs}
-    wanted = ("loss",) if what == "loss" else ("target", "prediction")
-    first = inputs.one_dimensional(number[wanted[0]], wanted[0])
-    rows = Rows(da.asarray(first)[:, None] if isinstance(first, da.Array) else np.asarray(first)[:, None], {})
-    rows = with_numbers(rows, **{name: inputs.one_dimensional(number[name], name) for name in wanted})
-    drawn = passes.sample(rows, SAMPLE, columns=wanted)
+    """Inner quantiles of losses or residuals, of a sample."""
+    names = ("loss",) if what == "loss" else ("target", "prediction")
+    drawn = _drawn(found, *names)
     values = drawn["loss"] if what == "loss" else drawn["target"] - drawn["prediction"]
-    edges = np.quantile(values.astype(np.float64), np.linspace(0, 1, N_BINS + 1)[1:-1])
-    return np.unique(edges)
+    values = values[np.isfinite(values)]  # the survey refuses the others, and says where they are
+    inner = np.linspace(0, 1, N_BINS + 1)[1:-1]
+    return np.unique(np.quantile(values, inner)) if len(values) else np.empty(0)
+
+
+def _drawn(found: Given, *names: str) -> dict[str, np.ndarray]:
+    """Numbers of a sample of the rows: one pass over these columns only."""
+    every = {"loss": found.losses, "target": found.targets, "prediction": found.pred_probs}
+    numbers = {name: inputs.one_dimensional(every[name], name) for name in names}
+    first = numbers[names[0]]
+    instead_of_x = (first if isinstance(first, da.Array) else np.asarray(first))[:, None]
+    rows = with_numbers(Rows(instead_of_x, {}, invalid="drop"), **numbers)
+    drawn = passes.sample(rows, SAMPLE, columns=names)
+    return {name: drawn[name].astype(np.float64) for name in names}

@@ -14,8 +14,10 @@ from scaleshift.slices import sampling, survey
 from scaleshift.slices.expectation import mixture_leaf
 from scaleshift.slices.inputs import Given
 from scaleshift.slices.mixture import Mixture, components_of
+from scaleshift.slices.mixture_slices import MixtureSlices
 from scaleshift.slices.outcomes import Kind, learn_kind
 from scaleshift.slices.prepared import Preparation, prepare, strata_of
+from scaleshift.slices.profile import merge_profiles, profile_leaf
 from scaleshift.slices.projection import Projection
 
 if TYPE_CHECKING:
@@ -45,6 +47,10 @@ def plan_domino(slicer: DominoSlicer, found: Given) -> Plan:
     em: dict[str, Any] = {"kernel": mixture_leaf, "kind": kind, "components": components}
     one = planner.on_kept("expectation", kept, times=usual, at_most=slicer.max_iter, **em)
     planner.on_kept("ranking", kept, **em)
+    slices = MixtureSlices(mixtures[0], slicer._settings.powers, np.arange(slicer.n_slices))
+    planner.merged(
+        "profile", rows, profile_leaf, merge_profiles, slices=slices, preparation=preparation, shift=None
+    )
     if from_sample:
         rows_timed = max(len(kept.prepared.result.x), 1)
         steps = len(sampling.OUTCOME_SCALES) * SAMPLE_STEPS

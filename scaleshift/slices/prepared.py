@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scaleshift.blocks import noise
 from scaleshift.blocks.block import Block
+from scaleshift.errors import DataError
 from scaleshift.kernels.mixture import Outcomes
 from scaleshift.slices.outcomes import Found, Kind
 from scaleshift.slices.projection import Projection
-from scaleshift.slices.survey import checked_weight, stratum
+from scaleshift.slices.survey import checked_weight, held_out, stratum
+
+FARTHEST = 1e18  # of an embedding from the mean
 
 
 @dataclass(frozen=True)
@@ -43,13 +45,14 @@ def prepare(block: Block, preparation: Preparation) -> Block:
     weight (n,), and held (n,) bool: rows that the fit does not see.
     """
     found, dtype = preparation.kind.outcome(block), np.dtype(preparation.dtype)
+    weight = checked_weight(block)
     extra = np.zeros((len(block.x), 2), dtype)
     for column, values in enumerate((found.error, found.loss)):
         if values is not None:
-            extra[:, column] = values
+            extra[:, column] = np.where(weight > 0, values, 0)  # of weight 0: may lack a label
     columns = {
         "extra": extra,
-        "weight": checked_weight(block).astype(dtype),
+        "weight": weight.astype(dtype),
         "held": held_out(block, preparation.seed, preparation.holdout),
     }
     if "resp" in block.columns:  # starting responsibilities
@@ -58,14 +61,19 @@ def prepare(block: Block, preparation: Preparation) -> Block:
         columns["label"] = found.label.astype(np.int32)
     if found.prediction is not None:
         columns["prediction"] = found.prediction.astype(dtype)
-    return block._replace(x=preparation.projection(block.x, dtype), columns=columns)
+    return block._replace(x=_projected(block, preparation.projection, dtype), columns=columns)
 
 
-def held_out(block: Block, seed: int, share: float) -> np.ndarray:
-    """Which rows of a block the fit does not see, (n,) bool: a hash of the absolute row."""
-    if not share:
-        return np.zeros(len(block.x), bool)
-    return noise.keys(seed, "holdout", block.start, len(block.x)) < np.uint64(share * 2.0**64)
+def _projected(block: Block, projection: Projection, dtype: np.dtype) -> np.ndarray:
+    """Embeddings of a block in the dtype, whose squares it can hold."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = projection(block.x, dtype)
+    if len(x) and not max(x.max(), -x.min()) < FARTHEST:  # NaN is too far as well
+        row = block.start + int(np.flatnonzero(~(abs(x) < FARTHEST).all(axis=1))[0])
+        raise DataError(
+            f"the embedding of row {row} is farther than {FARTHEST:g} from the mean: mend it, or leave it out"
+        )
+    return x
 
 
 def outcomes_of(block: Block, kind: Kind) -> Outcomes:

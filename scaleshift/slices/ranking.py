@@ -73,8 +73,7 @@ OF_ERRORS = ("excess_errors", "error_rate", "wilson", "mismatch")  # not for los
 
 def best(scores: np.ndarray, n: np.ndarray, n_slices: int) -> np.ndarray:
     """Components with the highest scores, best first, those of too few rows last: (n_slices,) int64."""
-    supported = np.where(n >= LEAST_SUPPORT, scores, -np.inf)
-    return np.argsort(-supported, kind="stable")[:n_slices].astype(np.int64)
+    return np.lexsort((-scores, n < LEAST_SUPPORT))[:n_slices].astype(np.int64)
 
 
 def criterion(sums: dict[str, np.ndarray], fits: list[Fit]) -> np.ndarray:

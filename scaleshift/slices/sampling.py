@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Kept
@@ -107,13 +110,20 @@ def _clustered(
     generator = noise.generator(seed, "restart")
     features = [block.x.astype(np.float64)]
     if scale:
-        spread = scale * np.sqrt(features[0].var(axis=0).sum())
+        spread = scale * (np.sqrt(features[0].var(axis=0).sum()) or 1.0)  # of equal embeddings any will do
         features += [spread * part for part in _outcome_features(block, kind)]
-    found = KMeans(size, n_init=1, max_iter=KMEANS_STEPS, random_state=int(generator.integers(2**31)))
-    clusters = found.fit_predict(np.concatenate(features, axis=1), sample_weight=sample.weight)
-    one_hot = (clusters[:, None] == np.arange(size)).astype(np.float64)
+    x, random_state = np.concatenate(features, axis=1), int(generator.integers(2**31))
+    found = clustered(x, sample.weight, size, max_iter=KMEANS_STEPS, random_state=random_state)
+    one_hot = (found.labels_[:, None] == np.arange(size)).astype(np.float64)
     sums = responsibility_sums(block.x, outcomes_of(block, kind), one_hot, covariance_type)
     return Fit(maximise(sums, covariance_type, [size], reg_covar)[0])
+
+
+def clustered(x: np.ndarray, weight: np.ndarray, size: int, **parameters: Any) -> KMeans:
+    """Clusters of rows; some are empty where fewer rows differ, which is no reason to warn."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Number of distinct clusters", ConvergenceWarning)
+        return KMeans(size, n_init=1, **parameters).fit(x, sample_weight=weight)
 
 
 def _outcome_features(block: Block, kind: Kind) -> list[np.ndarray]:

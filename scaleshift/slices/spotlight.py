@@ -95,6 +95,8 @@ class SpotlightSlicer(Slicer):
         Mean loss in the light.
     weighted_losses_ : list of float
         The same of the losses that the spotlight saw, less what earlier ones explain.
+    profile_ : SliceProfile
+        Sums over the rows of each slice, which `describe` tells of.
     objective_traces_, total_weight_traces_, learning_rate_traces_ : list of numpy.ndarray
         Objective and sum of the light before each step, and learning rate after it. By default the first two
         end with the passes over all rows, and the light is the one that moves.
@@ -289,7 +291,7 @@ class SpotlightSlicer(Slicer):
         """Keep what was found. All at once, or an earlier fit stays."""
         if not self.compat:
             lights = sorted(lights, key=lambda light: -self._sign * light.weighted_loss)
-        kind = preparation.kind
+        kind, slices = preparation.kind, slices_of(self.kernel, lights)
         found = {
             "preparation_": preparation,
             "markers_": rows.markers,
@@ -297,7 +299,8 @@ class SpotlightSlicer(Slicer):
             "seed_": preparation.seed,
             "fingerprint_": seen.fingerprint,
             "classes_": kind.classes if isinstance(kind, Classification) else np.arange(kind.n_labels),
-            "spotlights_": slices_of(self.kernel, lights),
+            "spotlights_": slices,
+            "profile_": self._profile(rows, slices, preparation),
             "means_": [preparation.projection.back(light.mean[None])[0] for light in lights],
             "precisions_": [light.precision for light in lights],
             "radii_": [light.radius for light in lights if light.radius is not None],
@@ -319,7 +322,8 @@ class SpotlightSlicer(Slicer):
 
     def _parameters(self) -> dict[str, Any]:
         """Those that the result depends on."""
-        return {name: value for name, value in self.get_params().items() if name != "checkpoint"}
+        found = {name: value for name, value in self.get_params().items() if name != "checkpoint"}
+        return {**found, "random_state": self.random_state if is_whole(self.random_state) else None}
 
     def _check(self) -> None:
         """Refuse parameters that have no meaning."""

@@ -16,9 +16,11 @@ from scaleshift.slices.gains import Gains, shown_leaf, spotlight_leaf, spread_le
 from scaleshift.slices.inputs import Given
 from scaleshift.slices.outcomes import learn_kind
 from scaleshift.slices.prepared import Preparation, prepare, strata_of
+from scaleshift.slices.profile import merge_profiles, profile_leaf
 from scaleshift.slices.projection import Projection
 from scaleshift.slices.spotlight_fit import RADII, sample_rows
 from scaleshift.slices.spotlight_search import LADDER, N_STARTS, PASSES
+from scaleshift.slices.spotlight_slices import SpotlightSlices
 
 if TYPE_CHECKING:
     from scaleshift.slices.spotlight import SpotlightSlicer
@@ -47,6 +49,11 @@ def plan_spotlight(slicer: SpotlightSlicer, found: Given) -> Plan:
         _search(planner, kept, slicer, preparation)
     one = _spotlights(slicer, kept, 1, saturated=slicer.kernel == "gaussian" and not slicer.compat)
     planner.on_kept("light", kept, shown_leaf, times=slicer.n_slices, gains=Gains(), spotlight=one)
+    many = _spotlights(slicer, kept, slicer.n_slices)
+    slices = SpotlightSlices(slicer.kernel, many.means, many.precisions, many.radii, many.precisions)
+    planner.merged(
+        "profile", rows, profile_leaf, merge_profiles, slices=slices, preparation=preparation, shift=None
+    )
     return planner.plan()
 
 

@@ -10,16 +10,19 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.cluster import KMeans, kmeans_plusplus
+from sklearn.cluster import kmeans_plusplus
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Kept, Rows
+from scaleshift.blocks.rows import with_numbers
+from scaleshift.errors import DataError
 from scaleshift.kernels.mixture import responsibility_sums
 from scaleshift.slices.expectation import Fit
 from scaleshift.slices.mixture import layout_of, maximise
 from scaleshift.slices.outcomes import Kind
 from scaleshift.slices.prepared import outcomes_of
-from scaleshift.slices.sampling import Sample
+from scaleshift.slices.sampling import Sample, clustered
+from scaleshift.slices.survey import refuse
 
 TILE = 4_096  # rows whose responsibilities are held at a time
 
@@ -118,7 +121,10 @@ class Passed:
 
     def __call__(self, block: Block, kind: Kind) -> np.ndarray:
         """As they are."""
-        return block.columns["resp"].astype(np.float64)
+        found = block.columns["resp"].astype(np.float64)
+        fine = ((found >= 0) & (found < np.inf)).all(axis=1)
+        refuse(block, np.logical_not(fine), "init_resp is negative or no number")
+        return found
 
 
 @dataclass(frozen=True)
@@ -158,6 +164,18 @@ def uniform(seed: int, block: Block, n_columns: int) -> np.ndarray:
     return found
 
 
+def with_responsibilities(rows: Rows, resp: Any, n_components: Any) -> Rows:
+    """The same rows with starting responsibilities of the caller's."""
+    rows = with_numbers(rows, resp=resp)
+    shape = rows.columns["resp"].values.shape
+    if len(shape) != 2 or shape[1] != n_components:
+        raise DataError(
+            f"init_resp has the shape {shape}: expected a column for each of n_mixture_components="
+            f"{n_components!r}"
+        )
+    return rows
+
+
 def begin(kept: Kept, kind: Kind, start: Start, covariance_type: str, d: int, reg_covar: float) -> Fit:
     """The mixture that starting responsibilities make: one pass."""
     layout = layout_of(covariance_type, [start.n_components], d, kind.n_labels, kind.has_errors)
@@ -193,8 +211,7 @@ def named(name: str, n_components: int, sample: Sample, seed: int) -> Start:
     if name == "k-means++":
         _, order = kmeans_plusplus(x, n_components, sample_weight=weight, random_state=generator)
         return Chosen(sample.row[order])
-    found = KMeans(n_components, n_init=1, random_state=generator).fit(x, sample_weight=weight)
-    return Nearest(found.cluster_centers_)
+    return Nearest(clustered(x, weight, n_components, random_state=generator).cluster_centers_)
 
 
 def _normalised(r: np.ndarray) -> np.ndarray:

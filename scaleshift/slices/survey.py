@@ -9,13 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scaleshift.blocks import passes
+from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
 from scaleshift.slices.outcomes import Found, Kind
 
 TILE = 2_048  # rows whose products are added at a time, in float64
+LARGEST = 1e34  # variance of embeddings: float32 holds squares of the rows
 MANY_LABELS = 50  # with more, strata are right and wrong alone
 
 
@@ -29,15 +30,23 @@ class Survey(NamedTuple):
     strata: np.ndarray  # (n_strata,) rows of each
     error: float  # mean of the errors, NaN without
     loss: float  # mean of the losses, NaN without
+    n_fitted: int  # rows with a weight that the fit sees
+
+    @property
+    def variance(self) -> float:
+        """Mean of the embeddings' columns."""
+        return float((self.scatter if self.scatter.ndim == 1 else np.diagonal(self.scatter)).mean())
 
     @property
     def fingerprint(self) -> list[float]:
-        """Numbers that tell these rows from others."""
-        diagonal = self.scatter if self.scatter.ndim == 1 else np.diagonal(self.scatter)
-        return [float(self.n_rows), self.mass, *self.mean[:8].tolist(), *diagonal[:8].tolist(), self.loss]
+        """Numbers that tell these rows from others, to as many digits as other chunks leave alone."""
+        variance = self.scatter if self.scatter.ndim == 1 else np.diagonal(self.scatter)
+        spread = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+        numbers = [self.mass, *(self.mean / spread)[:8], *np.log(spread)[:8], self.error, self.loss]
+        return [*self.strata.tolist(), *(round(float(number), 8) for number in numbers)]
 
 
-def survey(rows: Rows, kind: Kind, products: bool) -> Survey:
+def survey(rows: Rows, kind: Kind, products: bool, seed: int = 0, holdout: float = 0.0) -> Survey:
     """Pass over the rows once.
 
     Parameters
@@ -47,6 +56,8 @@ def survey(rows: Rows, kind: Kind, products: bool) -> Survey:
     kind : Kind
     products : bool
         Whether products of all pairs of columns are wanted, for a projection; else squares.
+    seed, holdout : int, float
+        Which share of the rows the fit will not see.
 
     Raises
     ------
@@ -54,8 +65,11 @@ def survey(rows: Rows, kind: Kind, products: bool) -> Survey:
         For losses that are not finite, labels that are missing, weights that are negative; names the first
         rows.
     """
-    state = passes.total(look, rows, None, merge=merge, kind=kind, products=products)
+    held: dict[str, Any] = {"seed": seed, "holdout": holdout}
+    state = passes.total(look, rows, None, merge=merge, kind=kind, products=products, **held)
     mass = max(state["mass"], np.finfo(float).tiny)
+    if not (abs(state["scatter"]).max(initial=0) / mass < LARGEST):  # NaN is too large as well
+        raise DataError("squares of the embeddings overflow: bring their columns to a scale near 1")
     n_rows = int(state["strata"].sum())
     return Survey(
         n_rows,
@@ -65,46 +79,53 @@ def survey(rows: Rows, kind: Kind, products: bool) -> Survey:
         state["strata"],
         float(state["error"] / mass),
         float(state["loss"] / mass),
+        int(state["n_fitted"]),
     )
 
 
-def look(block: Block, kind: Kind, products: bool) -> dict[str, Any]:
+def look(block: Block, kind: Kind, products: bool, seed: int = 0, holdout: float = 0.0) -> dict[str, Any]:
     """Moments of one block about its own mean, and its counts."""
     found = kind.outcome(block)
     weight = checked_weight(block)
-    _check(block, found)
-    x = to_numpy(block.x)
-    mass = weight.sum()
-    mean = np.zeros(x.shape[1])
-    for tile, w in _tiles(x, weight):
-        mean += w @ tile
-    mean /= mass if mass else 1.0
-    scatter = np.zeros((x.shape[1],) * (2 if products else 1))
-    for tile, w in _tiles(x, weight):
-        tile -= mean
-        tile *= np.sqrt(w)[:, None]
-        scatter += tile.T @ tile if products else np.einsum("ij,ij->j", tile, tile)  # a symmetric product
+    _check(block, kind, found, weight)
+    found = _weighted(found, weight)
     return {
-        "mass": mass,
-        "mean": mean,
-        "scatter": scatter,
+        **_moments(to_numpy(block.x), weight, products),
         "strata": np.bincount(stratum(kind, found)[weight > 0], minlength=n_strata(kind)),
         "error": np.nan if found.error is None else weight @ found.error,
         "loss": np.nan if found.loss is None else weight @ found.loss,
+        "n_fitted": int(((weight > 0) & ~held_out(block, seed, holdout)).sum()),
     }
+
+
+def _moments(x: np.ndarray, weight: np.ndarray, products: bool) -> dict[str, Any]:
+    """Sum of weights, mean and scatter about it; not finite where squares overflow."""
+    mass = weight.sum()
+    mean, scatter = np.zeros(x.shape[1]), np.zeros((x.shape[1],) * (2 if products else 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for tile, w in _tiles(x, weight):
+            mean += w @ tile
+        mean /= mass if mass else 1.0
+        for tile, w in _tiles(x, weight):
+            tile -= mean
+            tile *= np.sqrt(w)[:, None]
+            scatter += tile.T @ tile if products else np.einsum("ij,ij->j", tile, tile)  # symmetric
+    return {"mass": mass, "mean": mean, "scatter": scatter}
 
 
 def merge(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     """Moments of both about their common mean (Chan, Golub and LeVeque 1979)."""
     mass = a["mass"] + b["mass"]
     share = b["mass"] / mass if mass else 0.0
-    delta = b["mean"] - a["mean"]
-    between = a["mass"] * share * (np.outer(delta, delta) if a["scatter"].ndim == 2 else delta * delta)
+    with np.errstate(over="ignore", invalid="ignore"):
+        delta = b["mean"] - a["mean"]
+        between = a["mass"] * share * (np.outer(delta, delta) if a["scatter"].ndim == 2 else delta * delta)
+        scatter = a["scatter"] + b["scatter"] + between
     return {
         "mass": mass,
         "mean": a["mean"] + share * delta,
-        "scatter": a["scatter"] + b["scatter"] + between,
-        **{name: a[name] + b[name] for name in ("strata", "error", "loss")},
+        "scatter": scatter,
+        **{name: a[name] + b[name] for name in ("strata", "error", "loss", "n_fitted")},
     }
 
 
@@ -114,23 +135,38 @@ def _tiles(x: np.ndarray, weight: np.ndarray) -> Any:
         yield np.array(x[start : start + TILE], np.float64), weight[start : start + TILE]
 
 
+def held_out(block: Block, seed: int, share: float) -> np.ndarray:
+    """Which rows of a block the fit does not see, (n,) bool: a hash of the absolute row."""
+    if not share:
+        return np.zeros(len(block.x), bool)
+    return noise.keys(seed, "holdout", block.start, len(block.x)) < np.uint64(share * 2.0**64)
+
+
 def checked_weight(block: Block) -> np.ndarray:
     """Weights of the rows of a block, 0 for those that are not finite."""
     weight = block.columns.get("weight")
     if weight is None:
         return block.valid.astype(np.float64)
-    _refuse(block, ~(np.isfinite(weight) & (weight >= 0)), "sample_weight is negative or not finite")
+    refuse(block, ~(np.isfinite(weight) & (weight >= 0)), "sample_weight is negative or not finite")
     return weight.astype(np.float64) * block.valid
 
 
-def _check(block: Block, found: Found) -> None:
+def _check(block: Block, kind: Kind, found: Found, weight: np.ndarray) -> None:
+    """Rows of weight 0 may lack what they like: nothing is learned from them."""
     if found.label is not None:
-        _refuse(block, found.label < 0, "targets are missing")
+        refuse(block, (found.label < 0) & (weight > 0), kind.MISSING)
     if found.loss is not None:
-        _refuse(block, ~np.isfinite(found.loss), "losses are NaN or infinite")
+        refuse(block, ~np.isfinite(found.loss) & (weight > 0), "losses are NaN or infinite")
 
 
-def _refuse(block: Block, bad: np.ndarray, what: str) -> None:
+def _weighted(found: Found, weight: np.ndarray) -> Found:
+    """The same with errors and losses of 0 where the weight is: a NaN would not vanish by it."""
+    error, loss = (None if v is None else np.where(weight > 0, v, 0.0) for v in (found.error, found.loss))
+    return found._replace(error=error, loss=loss)
+
+
+def refuse(block: Block, bad: np.ndarray, what: str) -> None:
+    """Raise for bad rows of a block, naming the first."""
     if bad.any():
         rows = np.flatnonzero(bad)
         first = ", ".join(str(block.start + int(row)) for row in rows[:5])

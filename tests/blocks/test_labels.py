@@ -64,12 +64,19 @@ def test_a_suggestion_has_the_same_numbers(name, hint):
     assert hint in labels.suggestion(name, ["S01", "S02", "CD3", "CD19"])
 
 
+@pytest.mark.parametrize("values", [["a", "\ud800"], pd.Categorical(["\udfff b"])])
+def test_halves_of_characters_are_refused(values):
+    with pytest.raises(DataError, match="is no valid text: surrogates not allowed"):
+        labels.factorize(values)
+
+
 def test_two_dimensional_labels_are_refused():
     with pytest.raises(DataError, match="2 dimensions"):
         labels.factorize(np.zeros((3, 1)))
 
 
-TEXT = st.text(st.characters(exclude_characters="\0"), max_size=4)  # numpy strings end at a NUL
+# numpy strings end at a NUL, and halves of characters (category Cs) are refused
+TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=4)
 
 
 @given(st.lists(st.one_of(st.none(), TEXT), max_size=30))

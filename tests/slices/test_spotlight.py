@@ -107,6 +107,15 @@ def test_it_has_that_weight_on_all_rows_not_on_the_sample_alone():
     np.testing.assert_allclose(np.array(slicer.weights_) / mass, 1.05 * 0.05, rtol=0.03)
 
 
+def test_describe_tells_a_slice_from_chance():
+    X, losses, *_ = corners()
+    told = fitted(X, losses, spotlight_size=0.2).describe(embeddings=X, losses=losses)
+    assert told.attrs["method"] == "Spotlight"
+    assert (told["p_value"] < 1e-6).values[0]
+    nothing = np.random.default_rng(1).permutation(losses)
+    assert (fitted(X, nothing).describe(embeddings=X, losses=nothing)["p_value"] > 0.001).all()
+
+
 # What must not matter ----------------------------------------------------------------------------------
 
 

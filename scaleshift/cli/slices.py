@@ -1,0 +1,280 @@
+"""scaleshift slices: where does a trained model fail?  Rows with more errors than the rest, in words."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import click
+import numpy as np
+from click.core import ParameterSource
+from rich.console import Console
+
+from scaleshift.cli import options
+from scaleshift.cli.output import plain
+from scaleshift.cli.slice_data import Asked, SliceData, read
+from scaleshift.errors import DataError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MIN_WIDTH = 80
+METHODS = {"domino": "DominoSlicer", "spotlight": "SpotlightSlicer"}
+TABLE, PICTURE, RESULT, MODEL, MEMBERSHIPS = (
+    "slices.csv",
+    "slices.png",
+    "slices.zarr",
+    "model",
+    "memberships.zarr",
+)
+OURS = "scaleshift_version"  # attribute of what this verb has written
+
+
+def _components(context: click.Context, parameter: click.Parameter, text: str) -> int | str:
+    """The word "auto" or a whole number."""
+    if text == "auto":
+        return text
+    if not text.isdecimal() or int(text) < 1:
+        raise click.BadParameter(f"{text!r}: expected 'auto' or a whole number from 1")
+    return int(text)
+
+
+@click.command()
+@click.argument("store")
+@click.option(
+    "--model",
+    type=click.Path(path_type=Path),
+    help="The trained model: .onnx (extra onnx) or .skops (extra skops). It is run on the features, or on "
+    "the columns that it names. Pickles are not opened: they can run any code.",
+)
+@click.option(
+    "--predictions",
+    metavar="COLUMN",
+    help="In place of --model: a column of obs (predicted labels, or the probability of the second of two "
+    "labels), a column of X (that probability), or columns A,B,... of X, one probability a label.",
+)
+@click.option("--select", help='Samples to look at: "day == 3 and arm != control". All where left out.')
+@options.markers
+@click.option("--embeddings", metavar="NAME", help="STORE is no study: its variable (row, d) of embeddings.")
+@click.option("--targets", metavar="NAME", help="With --embeddings: its variable (row) of true labels.")
+@click.option(
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default="domino",
+    show_default=True,
+    help="domino: components of a mixture of embeddings, labels and predictions. spotlight: regions of "
+    "high loss.",
+)
+@click.option("--slices", "n_slices", type=click.IntRange(1), default=5, show_default=True, help="How many.")
+@click.option(
+    "--components",
+    default="25",
+    show_default=True,
+    metavar="N|auto",
+    callback=_components,
+    help="Of domino's mixture; auto compares 5 to 40, in the same passes.",
+)
+@click.option("--seed", default=0, show_default=True, help="Of the start, and of the rows held out.")
+@click.option(
+    "--checkpoint",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the state of the fit: the same command goes on from there after it was killed.",
+)
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    callback=options.folder,
+    help=f"Folder to write {TABLE}, {PICTURE}, {RESULT} and the fitted {MODEL} to.",
+)
+@click.option(
+    "--memberships",
+    is_flag=True,
+    help=f"Write {MEMBERSHIPS} too: how much each row belongs to each slice, (row, slice).",
+)
+@options.all_of(options.as_json, options.quiet, options.scheduler)
+@click.pass_context
+def slices(
+    context: click.Context,
+    method: str,
+    n_slices: int,
+    components: int | str,
+    seed: int,
+    checkpoint: Path | None,
+    output: Path | None,
+    memberships: bool,
+    as_json: bool,
+    quiet: bool,
+    scheduler: str,
+    **given: Any,
+) -> None:
+    """Slices of STORE in which a trained model fails more often than elsewhere.
+
+    STORE is a study with labels (scaleshift ingest, scaleshift label): its features are the embeddings, its
+    labels the truth. Or any Zarr v3 group with arrays of embeddings, labels and predictions. A fifth of the
+    rows has no say in what the slices are, and tells whether they are worse than the rest: "p" is the
+    probability of as many errors by chance.
+
+    \b
+    scaleshift slices study.zarr --model classifier.skops --output results
+    scaleshift slices study.zarr --predictions predicted --select "day == 3"
+    scaleshift slices data.zarr --embeddings embedding --targets label --predictions probability
+    """
+    asked = Asked(**given)
+    asked.check()
+    if memberships and output is None:
+        raise click.UsageError("--memberships goes with --output, where they are written")
+    default = context.get_parameter_source("components") is ParameterSource.DEFAULT
+    slicer = _slicer(method, n_slices, None if default else components, seed, checkpoint)
+    options.make_folder(output)
+    with options.computing(scheduler, quiet):
+        data = read(asked)
+        slicer.fit(**data.arguments)
+        result = _described(slicer, asked)
+        written = [] if output is None else write(slicer, data, result, output, memberships)
+    deliver(result, [*data.remarks, *written], as_json, quiet)
+
+
+def _slicer(
+    method: str, n_slices: int, components: int | str | None, seed: int, checkpoint: Path | None
+) -> Any:
+    """The slicer of a name; `components` None where none were asked for."""
+    from scaleshift import slices as package
+
+    settings: dict[str, Any] = {"n_slices": n_slices, "random_state": seed, "checkpoint": checkpoint}
+    if components is not None:
+        if method != "domino":
+            raise click.UsageError(f"--components does not go with --method {method}: it is for domino")
+        if components != "auto" and int(components) < n_slices:
+            raise click.UsageError(f"--components {components} are fewer than --slices {n_slices}")
+        settings["n_mixture_components"] = components
+    found = getattr(package, METHODS[method], None)
+    if found is None:
+        raise click.UsageError(f"--method {method} is not in this version: use domino")
+    return found(**settings)
+
+
+def _described(slicer: Any, asked: Asked) -> xr.Dataset:
+    """What each slice is, and where the result comes from."""
+    origin = {
+        "study": asked.store,
+        "model": None if asked.model is None else str(asked.model),
+        "predictions": asked.predictions,
+        "select": asked.select,
+    }
+    return slicer.describe().assign_attrs({name: text for name, text in origin.items() if text is not None})
+
+
+def write(slicer: Any, data: SliceData, result: xr.Dataset, output: Path, memberships: bool) -> list[str]:
+    """Write table, picture, result, model and memberships; the remarks returned say what was written.
+
+    Memberships of an earlier run that this one does not write are removed: they would be taken for its own.
+    """
+    from scaleshift import report
+
+    report.slice_table(result, output / TABLE)
+    report.slice_plot(result, output / PICTURE)
+    _write_zarr(result, output / RESULT)
+    slicer.save(output / MODEL)
+    names, remarks = [TABLE, PICTURE, RESULT, MODEL], []
+    if memberships:
+        _write_zarr(_memberships(slicer, data, result), output / MEMBERSHIPS)
+        names.append(MEMBERSHIPS)
+    elif _is_ours(output / MEMBERSHIPS):
+        shutil.rmtree(output / MEMBERSHIPS)
+        remarks.append(f"removed {output / MEMBERSHIPS}: an earlier run wrote it, this one has none")
+    paths = [str(output / name) for name in names]
+    return [f"wrote {', '.join(paths[:-1])} and {paths[-1]}", *remarks]
+
+
+def _memberships(slicer: Any, data: SliceData, result: xr.Dataset) -> xr.Dataset:
+    """How much each row belongs to each slice, lazy, in regular chunks of rows."""
+    import xarray as xr
+
+    lazy = slicer.predict_proba(**data.known).astype(np.float32)
+    lazy = lazy.rechunk({0: max(lazy.chunks[0])})  # no change for whole stores
+    attrs = {"long_name": "membership", "description": "how much the row belongs to the slice, from 0 to 1"}
+    return xr.Dataset(
+        {"membership": (("row", "slice"), lazy, attrs)},
+        coords={"slice": result["slice"].values},
+        attrs={
+            name: result.attrs[name]
+            for name in (OURS, "method", "seed", "study", "select")
+            if name in result.attrs
+        },
+    )
+
+
+def _write_zarr(dataset: xr.Dataset, path: Path) -> None:
+    """Write a dataset as a Zarr v3 group, which replaces one of an earlier run once it is complete."""
+    from scaleshift.blocks import blas
+
+    if path.exists() and not _is_ours(path):
+        raise DataError(
+            f"{path} is there, and scaleshift did not write it: choose another --output, or delete it"
+        )
+    text = {
+        name: values.astype(object) for name, values in dataset.variables.items() if values.dtype.kind == "U"
+    }
+    dataset = dataset.assign(text)  # of variable length: text of fixed width is outside the Zarr v3 spec
+    staged = path.with_name(f".{path.name}-{uuid4().hex}")
+    try:
+        with blas.one_thread():
+            dataset.to_zarr(staged, zarr_format=3, consolidated=False)
+        if path.exists():
+            shutil.rmtree(path)
+        staged.rename(path)
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a folder is what `_write_zarr` leaves."""
+    try:
+        return OURS in json.loads((path / "zarr.json").read_bytes())["attributes"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def deliver(result: xr.Dataset, remarks: list[str], as_json: bool, quiet: bool) -> None:
+    """Print a result, and what is to be said of it."""
+    from scaleshift import report
+    from scaleshift.report.table import printable
+
+    if as_json:
+        click.echo(json.dumps(to_json(result), indent=2))
+    else:
+        width = max(Console().width, MIN_WIDTH)  # a narrower terminal wraps lines, but no number is cut
+        Console(width=width).print(report.slice_text(result, width=width))
+    for remark in [] if quiet else remarks:
+        click.echo(printable(remark), err=True)
+
+
+def to_json(result: xr.Dataset) -> dict[str, Any]:
+    """The result for machines, best slice first; NaN becomes null. Version 1 of the schema."""
+    overall, found = {}, [{"slice": number} for number in result["slice"].values.tolist()]
+    for name, variable in result.data_vars.items():
+        if not variable.dims:
+            overall[str(name)] = plain(variable.item())
+            continue
+        if variable.dims[0] != "slice":
+            continue
+        for entry, values in zip(found, variable.values.tolist(), strict=True):
+            entry[str(name)] = plain(values)
+        if variable.dims == ("slice", "feature"):
+            features = result["feature"].values.tolist()
+            for entry in found:
+                entry[str(name)] = dict(zip(features, entry[str(name)], strict=True))
+    attributes = {str(name): plain(value) for name, value in result.attrs.items()}
+    if "parameters" in attributes:  # a dataset's attributes are text
+        attributes["parameters"] = json.loads(attributes["parameters"])
+    labels = {name: result[name].values.tolist() for name in ("label", "predicted") if name in result.coords}
+    return {
+        "schema": "scaleshift.slices/1",
+        "attributes": attributes,
+        "overall": overall,
+        **labels,
+        "slices": found,
+    }

@@ -1,0 +1,59 @@
+"""Errors that have nothing to do with the embeddings are not taken for slices."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from slices_null import LEVEL, LOSSES, describe_errors, describe_losses
+
+from scaleshift.slices.judging import fisher, welch
+
+N = 40
+
+
+def check(described):
+    """At most 5 % of data sets have a discovery, and p-values are nowhere below the uniform ones."""
+    false = sum(bool((found["q_value"] <= LEVEL).any()) for found in described)
+    assert false <= stats.binom.ppf(0.99, len(described), LEVEL)
+    p = np.concatenate([found["p_value"].values for found in described])
+    p = p[np.isfinite(p)]
+    assert len(p) > 4 * len(described)
+    assert stats.kstest(p, "uniform", alternative="greater").pvalue > 0.001
+    assert p.mean() > 0.4
+
+
+@pytest.mark.filterwarnings("ignore:the mixture did not converge")
+def test_false_discoveries_are_few():
+    check([describe_errors(seed) for seed in range(1_000, 1_000 + N)])
+
+
+@pytest.mark.filterwarnings("ignore:the mixture did not converge")
+@pytest.mark.parametrize("kind", ["exponential", "right or wrong"])
+def test_losses_make_few_false_discoveries(kind):
+    check([describe_losses(seed, kind) for seed in range(2_000, 2_000 + N // 2)])
+
+
+def test_the_test_of_errors_never_rejects_too_often():
+    # All ways to choose the slice's rows: exact, whatever the numbers.
+    for n, errors, inside in [(20, 5, 7), (12, 11, 3), (30, 1, 29), (9, 4, 9)]:
+        hits = np.arange(errors + 1)
+        probability = stats.hypergeom.pmf(hits, n, errors, inside)
+        p = np.array([fisher(np.array([h, errors]), np.array([inside, n]))[0] for h in hits])
+        for level in p:
+            assert probability[p <= level].sum() <= level + 1e-12
+
+
+@pytest.mark.parametrize("kind", sorted(LOSSES))
+def test_the_test_of_losses_rejects_about_as_often_as_it_says(kind):
+    rng = np.random.default_rng(0)
+    p = []
+    for _ in range(4_000):
+        loss = LOSSES[kind](rng, 500)
+        sums = [np.array([part[:20].sum(), part.sum()]) for part in (loss, loss * loss)]
+        p.append(welch(*sums, np.array([20.0, 500.0]))[0])
+    assert (np.array(p) <= 0.05).mean() <= 0.05 + (0.03 if kind == "skewed to the left" else 0.01)
+
+
+def test_slices_of_equal_losses_have_no_more_certainty_than_choices():
+    sums = np.array([2.0, 2.0])  # both rows of the slice lost, of ten
+    assert welch(sums, sums, np.array([2.0, 10.0]))[0] == pytest.approx(1 / 45)
+    assert np.isnan(welch(np.array([1.0, 1.0]), np.array([1.0, 1.0]), np.array([1.0, 10.0]))[0])
