@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from scaleshift.quantify.open_set.open_set import OpenSetQuantifier
     from scaleshift.slices.domino import DominoSlicer
+    from scaleshift.slices.spotlight import SpotlightSlicer
 
 __all__ = [
     "BBSE",
@@ -63,6 +64,7 @@ __all__ = [
     "ScaleshiftError",
     "SchemaError",
     "SlicedEnergy",
+    "SpotlightSlicer",
     "append_cells",
     "as_cells",
     "cells",
@@ -100,6 +102,7 @@ _HOMES = {
     "OpenSetQuantifier": "scaleshift.quantify.open_set.open_set",
     "RLLS": "scaleshift.quantify.families.rlls",
     "SlicedEnergy": "scaleshift.quantify.features",
+    "SpotlightSlicer": "scaleshift.slices.spotlight",
     "append_cells": "scaleshift.cells",
     "as_cells": "scaleshift.cells",
     "check": "scaleshift.cells",

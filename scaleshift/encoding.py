@@ -24,6 +24,7 @@ from scaleshift.errors import DataError, SchemaError
 # attributes) and dataclasses (fields). A new one is one line here.
 CLASSES: dict[str, str] = {
     "AdjustedCount": "scaleshift.quantify.families.counting",
+    "Ascent": "scaleshift.slices.spotlight_steps",
     "BBSE": "scaleshift.quantify.families.bbse",
     "Calibration": "scaleshift.quantify.classifier.calibration",
     "Checkpoint": "scaleshift.slices.checkpoint",
@@ -41,6 +42,7 @@ CLASSES: dict[str, str] = {
     "ExactEmbedding": "scaleshift.quantify.features.exact",
     "ExactKernel": "scaleshift.quantify.features.exact",
     "Fit": "scaleshift.slices.expectation",
+    "FoundSpotlight": "scaleshift.slices.spotlight_slices",
     "FourierEmbedding": "scaleshift.quantify.features.fourier",
     "FourierFeatures": "scaleshift.quantify.features.fourier",
     "GaussianKernel": "scaleshift.quantify.features.exact",
@@ -64,6 +66,7 @@ CLASSES: dict[str, str] = {
     "Projection": "scaleshift.slices.projection",
     "Prototypes": "scaleshift.quantify.prototypes",
     "RLLS": "scaleshift.quantify.families.rlls",
+    "Refinement": "scaleshift.slices.spotlight_search",
     "Residuals": "scaleshift.slices.outcomes",
     "SampleStates": "scaleshift.quantify.targets",
     "ScoreHistogramEmbedding": "scaleshift.quantify.features.histograms",
@@ -72,6 +75,8 @@ CLASSES: dict[str, str] = {
     "SlicedEmbedding": "scaleshift.quantify.features.sliced",
     "SlicedEnergy": "scaleshift.quantify.features.sliced",
     "SourceState": "scaleshift.quantify.source",
+    "SpotlightSlicer": "scaleshift.slices.spotlight",
+    "SpotlightSlices": "scaleshift.slices.spotlight_slices",
     "Strata": "scaleshift.quantify.open_set.strata",
 }
 FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")

@@ -15,6 +15,7 @@ from scaleshift.kernels.reference import Array, library
 _REFERENCE = "scaleshift.kernels.reference"
 _ENERGY = "scaleshift.kernels.energy"
 _MIXTURE = "scaleshift.kernels.mixture"
+_SPOTLIGHT = "scaleshift.kernels.spotlight"
 
 # kernel -> library of the block -> the module whose function of that name serves it.
 # A new implementation is one entry here; libraries without one get the reference.
@@ -27,6 +28,7 @@ KERNELS: dict[str, dict[str, str]] = {
     "responsibilities": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
     "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments"},
     "sliced_sums": {"numpy": "scaleshift.kernels.cpu.sliced", "cupy": _ENERGY},
+    "spotlight_sums": {"numpy": _SPOTLIGHT, "cupy": _SPOTLIGHT},
 }
 
 
@@ -157,6 +159,19 @@ def mixture_sums(x: Array, *arguments: Any) -> dict[str, np.ndarray]:
     [[3.0, 3.0]]
     """
     return implementation("mixture_sums", x)(x, *arguments)
+
+
+def spotlight_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndarray]:
+    """Sum what a step of spotlights is made of: see `spotlight.spotlight_sums`.
+
+    Examples
+    --------
+    >>> from scaleshift.kernels.spotlight import Spotlights
+    >>> one = Spotlights("gaussian", np.zeros((1, 2)), np.ones(1))
+    >>> spotlight_sums(np.zeros((3, 2)), np.ones(3), None, one)["weight"].tolist()
+    [3.0]
+    """
+    return implementation("spotlight_sums", x)(x, *arguments, **named)
 
 
 def responsibilities(x: Array, *arguments: Any) -> np.ndarray:

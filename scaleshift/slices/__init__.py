@@ -6,5 +6,6 @@ from scaleshift.slices import metrics, synthetic
 from scaleshift.slices.domino import DominoSlicer
 from scaleshift.slices.embed import embed
 from scaleshift.slices.growth import compare
+from scaleshift.slices.spotlight import SpotlightSlicer
 
-__all__ = ["DominoSlicer", "compare", "embed", "metrics", "synthetic"]
+__all__ = ["DominoSlicer", "SpotlightSlicer", "compare", "embed", "metrics", "synthetic"]

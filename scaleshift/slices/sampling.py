@@ -22,6 +22,7 @@ from scaleshift.slices.prepared import outcomes_of, strata_of
 from scaleshift.slices.survey import MANY_LABELS, Survey
 
 ROWS = 8_192
+LOSSES = ("label", "extra", "weight", "held")  # columns that say what went wrong, and in which stratum
 N_RESTARTS = 4
 # Restarts cluster embeddings alone, or with outcomes as further columns, in units of the embeddings' spread.
 OUTCOME_SCALES = (0.0, 1.0, 0.0, 1.0)
@@ -46,16 +47,24 @@ class Sample:
         return Kept(self.block, as_rows(self.block.x), held=True)
 
 
-def draw(kept: Kept, kind: Kind, found: Survey, seed: int) -> Sample:
-    """Draw about 8 192 rows of the fit, half of them in equal parts from the strata: one pass.
+def draw(
+    kept: Kept,
+    kind: Kind,
+    found: Survey,
+    seed: int,
+    n_rows: int = ROWS,
+    names: tuple[str, ...] | None = None,
+) -> Sample:
+    """Draw about `n_rows` rows of the fit, half of them in equal parts from the strata: one pass.
 
-    All rows where there are no more. A row weighs what it stands for.
+    All rows where there are no more. A row weighs what it stands for. It has the columns `names`, those of
+    `LOSSES` among them: by default those that a mixture needs.
     """
-    names = columns_of(kind)
+    names = columns_of(kind) if names is None else names
     size = found.strata
     n = size.sum()
-    wanted = np.ceil(ROWS / 2 * (size / max(n, 1) + (size > 0) / max((size > 0).sum(), 1))).astype(np.int64)
-    wanted = size if n <= ROWS else np.minimum(size, wanted)
+    wanted = np.ceil(n_rows / 2 * (size / max(n, 1) + (size > 0) / max((size > 0).sum(), 1))).astype(np.int64)
+    wanted = size if n <= n_rows else np.minimum(size, wanted)
     by = functools.partial(strata_of, kind=kind)
     drawn = passes.sample(kept, wanted, by, seed=seed, stream="slices", columns=names)
     order = np.argsort(drawn["row"])
@@ -71,8 +80,8 @@ def draw(kept: Kept, kind: Kind, found: Survey, seed: int) -> Sample:
 
 
 def columns_of(kind: Kind) -> tuple[str, ...]:
-    """Columns of prepared blocks that a sample has."""
-    return ("label", "extra", "weight", "held", *(("prediction",) if kind.has_errors else ()))
+    """Columns of prepared blocks that a mixture's sample has."""
+    return (*LOSSES, *(("prediction",) if kind.has_errors else ()))
 
 
 def fit_sample(

@@ -1,0 +1,367 @@
+"""Where does the model fail?  Where a spotlight that moves through embeddings meets the highest losses."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from scaleshift.blocks import noise, passes
+from scaleshift.blocks.block import Kept, Rows
+from scaleshift.blocks.plan import Plan
+from scaleshift.errors import DataError
+from scaleshift.kernels.spotlight import SHAPES
+from scaleshift.parameters import check, check_switch, is_whole
+from scaleshift.slices import checkpoint, sampling
+from scaleshift.slices.base import Slicer
+from scaleshift.slices.gains import Gains, spread
+from scaleshift.slices.inputs import Given, given
+from scaleshift.slices.outcomes import Classification
+from scaleshift.slices.prepared import Preparation, prepare
+from scaleshift.slices.projection import Projection
+from scaleshift.slices.spotlight_fit import Known, Search, at_rest, published, sample_rows, sampled
+from scaleshift.slices.spotlight_slices import FoundSpotlight, SpotlightSlices, slices_of
+from scaleshift.slices.spotlight_steps import Form
+from scaleshift.slices.survey import Survey
+
+COMPAT = "spotlight"
+HOLDOUT = 0.2  # share of rows that only judge
+SECONDS = 1.0  # between states that are written
+
+
+class SpotlightSlicer(Slicer):
+    """Slices where a model fails, by spotlights in the space of its embeddings.
+
+    A spotlight is a soft ball. It moves, widens and narrows until the mean loss of the rows in its light is
+    highest, with at least a given share of the rows in it. What it found is then taken from the losses, and
+    the next one is sought.
+
+    Parameters
+    ----------
+    spotlight_size : float, default 0.02
+        Least weight of the rows in a spotlight, as a share of all.
+    num_steps : int, default 1000
+        Steps of a spotlight: on a sample by default, each over all rows with `compat`.
+    learning_rate : float, default 1e-3
+        Of Adam. By default in units of ten standard deviations of the embeddings, so that a spotlight can go
+        ``10 * num_steps * learning_rate`` of them in each direction; with `compat` in the embeddings' own.
+    n_slices : int, default 5
+        Spotlights, one after the other.
+    kernel : {"gaussian", "epanechnikov"}, default "gaussian"
+        Shape of the light, with precision p and r the squared distance from the mean: ``exp(-p r / 2)`` or
+        ``max(0, 1 - p r)``. With many columns few rows get much of a Gaussian light. By default it is what
+        moves, and the membership at its place is ``1 / (1 + exp(p (r - radius) / 2))``, a Gaussian against an
+        even background, with p and radius such that memberships add up to the least weight.
+    barrier_scale : float, default 1
+        What too small a spotlight pays, in standard deviations of the losses (in units of the loss with
+        `compat`).
+    patience : int, default 20
+        Steps without a better objective after which the learning rate falls.
+    decay : float, default 0.5
+        Factor by which it falls.
+    flip : bool, default False
+        Seek low losses.
+    n_pca_components : int or None, default 128
+        Principal components of the embeddings in which spotlights move; all of them where there are fewer.
+        None: the embeddings as they are. With `compat` always as they are.
+    holdout : float, default 0.2
+        Share of the rows that the fit does not see; `describe` tests on them whether slices are real. None
+        are held out with `compat`.
+    compat : None or "spotlight"
+        Reproduce the published numbers: start at the origin with precision 1e-4, all rows in every step,
+        spotlights in the order in which they were found.
+    checkpoint : path, optional
+        Folder that holds the state after each spotlight and during its passes: a killed fit goes on from
+        there.
+    random_state : None, int or numpy.random.Generator
+
+    Attributes
+    ----------
+    means_ : list of numpy.ndarray, shape (d,)
+        Where spotlights lie, in the space of the embeddings, best first.
+    precisions_ : list of float
+        How steeply their light falls.
+    radii_ : list of float
+        Squared distance at which a membership is a half; empty where the light is not saturated.
+    weights_ : list of float
+        Sum of the memberships over the rows of the fit. Memberships of rows: `predict_proba`.
+    effective_sizes_ : list of float
+        Squared sum over sum of squares of the memberships: how many rows a spotlight really averages.
+    mean_losses_ : list of float
+        Mean loss in the light.
+    weighted_losses_ : list of float
+        The same of the losses that the spotlight saw, less what earlier ones explain.
+    profile_ : SliceProfile
+        Sums over the rows of each slice, which `describe` tells of.
+    objective_traces_, total_weight_traces_, learning_rate_traces_ : list of numpy.ndarray
+        Objective and sum of the light before each step, and learning rate after it. By default the first two
+        end with the passes over all rows, and the light is the one that moves.
+
+    References
+    ----------
+    d'Eon et al. (2022), The Spotlight: A general method for discovering systematic errors in deep learning
+    models.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scaleshift import SpotlightSlicer
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2_000, 2)) + 6 * rng.integers(0, 2, (2_000, 2))
+    >>> losses = rng.random(2_000) + (X > 3).all(axis=1)  # fails in one corner
+    >>> slicer = SpotlightSlicer(0.1, n_slices=1, random_state=0).fit(embeddings=X, losses=losses)
+    >>> bool((slicer.means_[0] > 3).all())
+    True
+    >>> inside = slicer.predict(embeddings=X)[:, 0] == 1
+    >>> bool(losses[inside].mean() > 1.3)
+    True
+    """
+
+    METHOD = "Spotlight"
+    CITATION = (
+        "d'Eon et al. (2022), The Spotlight: A general method for discovering systematic errors in deep "
+        "learning models"
+    )
+
+    def __init__(
+        self,
+        spotlight_size: float = 0.02,
+        num_steps: int = 1000,
+        learning_rate: float = 1e-3,
+        *,
+        n_slices: int = 5,
+        kernel: str = "gaussian",
+        barrier_scale: float = 1,
+        patience: int = 20,
+        decay: float = 0.5,
+        flip: bool = False,
+        n_pca_components: int | None = 128,
+        holdout: float = HOLDOUT,
+        compat: str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+    ):
+        self.spotlight_size = spotlight_size
+        self.num_steps = num_steps
+        self.learning_rate = learning_rate
+        self.n_slices = n_slices
+        self.kernel = kernel
+        self.barrier_scale = barrier_scale
+        self.patience = patience
+        self.decay = decay
+        self.flip = flip
+        self.n_pca_components = n_pca_components
+        self.holdout = holdout
+        self.compat = compat
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+
+    def fit(
+        self,
+        data: Any = None,
+        embeddings: Any = "embedding",
+        targets: Any = "target",
+        pred_probs: Any = "pred_probs",
+        losses: Any = None,
+        *,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Learn the slices.
+
+        Parameters
+        ----------
+        data : DataFrame, Dataset, AnnData, mapping or None
+        embeddings, targets, pred_probs, losses, sample_weight : str, array-like or None
+            Names of columns of `data`, or arrays. Losses may be given alone; without them they are the
+            cross-entropies of `pred_probs`, or the squared residuals of a regression.
+
+        Raises
+        ------
+        DataError
+            If a parameter has no meaning, losses are not finite, or a spotlight would hold less than a row.
+        """
+        self._check()
+        found = given(data, embeddings, targets, pred_probs, losses, sample_weight)
+        resumed = checkpoint.read(self.checkpoint)
+        seed = noise.seed_of(self.random_state) if resumed is None else resumed.seed
+        rows, seen, preparation = self._learn_preparation(
+            found,
+            n_components=None if self.compat else self.n_pca_components,
+            dtype="float64" if self.compat else "float32",
+            seed=seed,
+            holdout=0.0 if self.compat else self.holdout,
+        )
+        if self.compat:
+            preparation = replace(preparation, projection=Projection(np.zeros_like(seen.mean), None))
+        job = checkpoint.fingerprint({"parameters": self._parameters(), "rows": seen.fingerprint})
+        checkpoint.check(resumed, job, self.checkpoint)
+        kept = passes.keep(rows, prepare, preparation.row_bytes, preparation=preparation)
+
+        def write(state: dict[str, Any]) -> None:
+            checkpoint.write(self.checkpoint, checkpoint.Checkpoint(job, seed, state))
+
+        state = {"finished": [], "current": None} if resumed is None else resumed.state
+        search = self._search(kept, preparation, seen)
+        lights = self._find(search, state["finished"], state["current"], write)
+        return self._set(rows, preparation, seen, search.form, lights)
+
+    def _plan_fit(
+        self, X: Any, y: Any, *, pred_probs: Any = None, losses: Any = None, sample_weight: Any = None
+    ) -> Plan:
+        """What `scaleshift.explain` tells of a fit."""
+        from scaleshift.slices.spotlight_planning import plan_spotlight
+
+        self._check()
+        return plan_spotlight(self, Given(X, y, pred_probs, losses, sample_weight))
+
+    @property
+    def _slices(self) -> SpotlightSlices:
+        return self.spotlights_
+
+    def _search(self, kept: Kept, preparation: Preparation, seen: Survey) -> Search:
+        """What spotlights are sought with: one pass over the losses, another one that draws the sample."""
+        losses = spread(kept, self._sign, seen.loss)
+        if self.spotlight_size * losses["n_rows"] < 1:
+            raise DataError(
+                f"spotlight_size={self.spotlight_size} of {losses['n_rows']:.0f} rows is less than one row: "
+                "choose a larger share, or give more rows"
+            )
+        known = Known(losses["mass"], losses["mean"], losses["deviation"], losses["least"])
+        saturated = not self.compat and self.kernel == "gaussian"
+        unit = 1.0 if self.compat else _unit(preparation.projection, seen.scatter)
+        form = Form(self.kernel, unit, saturated)
+        sample = None
+        if not self.compat:
+            n_rows = sample_rows(self.spotlight_size)
+            sample = sampling.draw(kept, preparation.kind, seen, preparation.seed, n_rows, sampling.LOSSES)
+        return Search(
+            kept,
+            known,
+            form,
+            sample,
+            preparation.seed,
+            self.spotlight_size,
+            self.num_steps,
+            self.learning_rate,
+            self.barrier_scale,
+            self.patience,
+            self.decay,
+            preparation.projection.n_columns,
+        )
+
+    def _find(
+        self, job: Search, finished: list[FoundSpotlight], current: Any, write: Callable[[Any], None]
+    ) -> list[FoundSpotlight]:
+        """One spotlight after the other."""
+        gains = self._gains(job.known)
+        method = published if self.compat else sampled
+        clock = _Clock()
+        while len(finished) < self.n_slices:
+            earlier = slices_of(self.kernel, finished) if finished else None
+            now = gains.after(earlier)
+
+            def keep(state: Any, finished: list[FoundSpotlight] = finished) -> None:
+                if self.checkpoint is not None and clock.rings():
+                    write({"finished": finished, "current": state})
+
+            path = method(job, now, len(finished), current, keep)
+            finished, current = [*finished, at_rest(job, now, path)], None
+            write({"finished": finished, "current": None})
+        return finished
+
+    def _gains(self, known: Known) -> Gains:
+        """Losses as they are with `compat`, else in standard deviations; explained rows have the least."""
+        if self.compat:
+            return Gains(self._sign)
+        scale = known.deviation if known.deviation > 1e-9 * abs(known.mean) else 1.0
+        return Gains(self._sign, known.mean, scale, (known.least - known.mean) / scale)
+
+    def _set(
+        self,
+        rows: Rows,
+        preparation: Preparation,
+        seen: Survey,
+        form: Form,
+        lights: list[FoundSpotlight],
+    ) -> Self:
+        """Keep what was found. All at once, or an earlier fit stays."""
+        if not self.compat:
+            lights = sorted(lights, key=lambda light: -self._sign * light.weighted_loss)
+        kind, slices = preparation.kind, slices_of(self.kernel, lights)
+        found = {
+            "preparation_": preparation,
+            "markers_": rows.markers,
+            "n_features_in_": rows.n_markers,
+            "seed_": preparation.seed,
+            "fingerprint_": seen.fingerprint,
+            "classes_": kind.classes if isinstance(kind, Classification) else np.arange(kind.n_labels),
+            "spotlights_": slices,
+            "profile_": self._profile(rows, slices, preparation),
+            "means_": [preparation.projection.back(light.mean[None])[0] for light in lights],
+            "precisions_": [light.precision for light in lights],
+            "radii_": [light.radius for light in lights if light.radius is not None],
+            "weights_": [light.weight for light in lights],
+            "effective_sizes_": [light.effective_size for light in lights],
+            "mean_losses_": [light.mean_loss for light in lights],
+            "weighted_losses_": [light.weighted_loss for light in lights],
+            "objective_traces_": [light.objectives for light in lights],
+            "total_weight_traces_": [light.weights for light in lights],
+            "learning_rate_traces_": [light.rates for light in lights],
+        }
+        for name, value in found.items():
+            setattr(self, name, value)
+        return self
+
+    @property
+    def _sign(self) -> float:
+        return -1.0 if self.flip else 1.0
+
+    def _parameters(self) -> dict[str, Any]:
+        """Those that the result depends on."""
+        found = {name: value for name, value in self.get_params().items() if name != "checkpoint"}
+        return {**found, "random_state": self.random_state if is_whole(self.random_state) else None}
+
+    def _check(self) -> None:
+        """Refuse parameters that have no meaning."""
+        check("spotlight_size", self.spotlight_size, lambda v: 0 < v <= 1, "a share above 0, at most 1")
+        for name in ("num_steps", "n_slices"):
+            check(name, getattr(self, name), lambda v: is_whole(v) and v >= 1, "a whole number from 1")
+        check("learning_rate", self.learning_rate, lambda v: 0 < v < np.inf, "a number above 0")
+        check("kernel", self.kernel, lambda v: v in SHAPES, f"one of {SHAPES}")
+        check("barrier_scale", self.barrier_scale, lambda v: 0 <= v < np.inf, "a number from 0")
+        check("patience", self.patience, lambda v: is_whole(v) and v >= 0, "a whole number from 0")
+        check("decay", self.decay, lambda v: 0 < v <= 1, "a factor above 0, at most 1")
+        check_switch("flip", self.flip)
+        pca = self.n_pca_components
+        check("n_pca_components", pca, lambda v: v is None or (is_whole(v) and v >= 1), "None or from 1")
+        check("holdout", self.holdout, lambda v: 0 <= v < 1, "a share from 0, below 1")
+        check("compat", self.compat, lambda v: v in (None, COMPAT), f"None or {COMPAT!r}")
+
+
+class _Clock:
+    """Says when to write the next state: passes over few rows are much quicker than files."""
+
+    def __init__(self) -> None:
+        self.last = -np.inf
+
+    def rings(self) -> bool:
+        """Whether the time is over; it then begins again."""
+        now = time.monotonic()
+        if now - self.last < SECONDS:
+            return False
+        self.last = now
+        return True
+
+
+def _unit(projection: Projection, scatter: np.ndarray) -> float:
+    """Standard deviation of a column of projected embeddings, root mean square over the columns."""
+    if projection.components is None:
+        variance = float(np.mean(scatter if scatter.ndim == 1 else np.diagonal(scatter)))
+    else:
+        components = projection.components
+        variance = float(np.einsum("ij,jk,ik->", components, scatter, components)) / len(components)
+    return float(np.sqrt(variance)) if variance > 0 else 1.0
