@@ -26,9 +26,9 @@ from timing import machine
 
 import scaleshift as ss
 from scaleshift.blocks import passes
-from scaleshift.slices import expectation
 from scaleshift.slices.inputs import Given
-from scaleshift.slices.mixture import components_of
+from scaleshift.slices.mixtures import expectation
+from scaleshift.slices.mixtures.mixture import components_of
 from scaleshift.slices.prepared import prepare
 
 CHUNK, CLUSTERS, CENTRE_SEED = 131_072, 30, 7

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from scaleshift.slices import metrics, synthetic
+from scaleshift.slices.describing.growth import compare
 from scaleshift.slices.domino import DominoSlicer
 from scaleshift.slices.embed import embed
-from scaleshift.slices.growth import compare
 from scaleshift.slices.spotlight import SpotlightSlicer
 
 __all__ = ["DominoSlicer", "SpotlightSlicer", "compare", "embed", "metrics", "synthetic"]

@@ -13,14 +13,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.blocks import graph, passes
-from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.errors import DataError
 from scaleshift.kernels.mixture import Outcomes
-from scaleshift.slices import description
+from scaleshift.slices.describing import description
+from scaleshift.slices.describing.profile import SliceProfile, profile
 from scaleshift.slices.inputs import Given, given
 from scaleshift.slices.outcomes import Kind, learn_kind
 from scaleshift.slices.prepared import Preparation, prepare
-from scaleshift.slices.profile import SliceProfile, profile
 from scaleshift.slices.projection import Projection, principal
 from scaleshift.slices.survey import Survey, survey
 
@@ -57,6 +57,7 @@ class Slicer(BaseEstimator, ABC):
 
     n_slices: int
     random_state: Any
+    invalid: Invalid = "raise"
     checkpoint: str | os.PathLike[str] | None
 
     @property
@@ -208,7 +209,7 @@ class Slicer(BaseEstimator, ABC):
         if found.is_empty:
             raise DataError("there are no rows to learn slices from")
         kind = learn_kind(found)
-        rows = kind.rows(found)
+        rows = kind.rows(found, self.invalid)
         seen = survey(rows, kind, n_components is not None, seed, holdout)
         if not seen.n_rows:
             raise DataError("all rows have the weight 0: nothing can be learned from them")
@@ -225,15 +226,17 @@ class Slicer(BaseEstimator, ABC):
     def _rows(self, found: Given) -> Rows:
         """Rows to be told about, their columns matched with those of the fit."""
         check_is_fitted(self, "preparation_")
-        rows = self.preparation_.kind.rows(found)
+        rows = self.preparation_.kind.rows(found, self.invalid)
         return rows.matched(self.markers_, self.n_features_in_)
 
     def _map(self, leaf: Any, found: Given, dtype: Any, slices: Slices | None = None) -> Any:
         rows = self._rows(found)
         slices = self._slices if slices is None else slices
-        result = passes.map_rows(
-            leaf, rows, slices.n_slices, dtype=dtype, slices=slices, preparation=self.preparation_
-        )
+        told = {"slices": slices, "preparation": self.preparation_}
+        fill = (
+            np.nan if np.dtype(dtype).kind == "f" else 0
+        )  # of rows that are not finite, where these are let in
+        result = passes.map_rows(leaf, rows, slices.n_slices, dtype=dtype, fill=fill, **told)
         return graph.compute(result, in_memory=True) if rows.in_memory else result
 
 

@@ -11,16 +11,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from scaleshift.blocks import noise, passes
-from scaleshift.blocks.block import Kept, Rows
+from scaleshift.blocks.block import Invalid, Kept, Rows
 from scaleshift.errors import DataError
 from scaleshift.parameters import check, is_whole
-from scaleshift.slices import checkpoint, meanings, ranking, starts
+from scaleshift.slices import checkpoint
 from scaleshift.slices.base import Slicer, membership_leaf
-from scaleshift.slices.beginnings import first_fits
-from scaleshift.slices.expectation import Fit, Settings, climb, expect
 from scaleshift.slices.inputs import Given, given
-from scaleshift.slices.mixture import Mixture, Powers
-from scaleshift.slices.mixture_slices import MixtureSlices
+from scaleshift.slices.mixtures import meanings, ranking, starts
+from scaleshift.slices.mixtures.beginnings import first_fits
+from scaleshift.slices.mixtures.expectation import Fit, Settings, climb, expect
+from scaleshift.slices.mixtures.membership import MixtureSlices
+from scaleshift.slices.mixtures.mixture import Mixture, Powers
 from scaleshift.slices.outcomes import Classification, Kind
 from scaleshift.slices.prepared import Preparation, prepare
 from scaleshift.slices.survey import Survey
@@ -69,6 +70,9 @@ class DominoSlicer(Slicer):
         Without predictions "excess_errors" is "loss".
     holdout : float, default 0.2
         Share of the rows that the fit does not see; `describe` tests on them whether slices are real.
+    invalid : {"raise", "drop"}, default "raise"
+        What to do with rows whose embeddings hold NaN or infinite values: refuse them by name, or leave them
+        out and count them (`n_invalid_`); their memberships are NaN, and they belong to no slice.
     compat : None or "domino-0.1.5"
         Reproduce the numbers of that package: its start, float64, every row in the fit, its ranking
         ("mismatch"), and predictions that choose among the slices alone.
@@ -90,6 +94,8 @@ class DominoSlicer(Slicer):
         Components that are slices, best first.
     slice_scores_ : numpy.ndarray, shape (K,)
         What they were ranked by.
+    n_invalid_ : int
+        Rows that were left out.
     profile_ : SliceProfile
         Sums over the rows of each slice, which `describe` tells of.
     bic_ : dict of str to float
@@ -134,6 +140,7 @@ class DominoSlicer(Slicer):
         reg_covar: float = 1e-6,
         ranking: str = "excess_errors",
         holdout: float = HOLDOUT,
+        invalid: Invalid = "raise",
         compat: str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ):
@@ -151,6 +158,7 @@ class DominoSlicer(Slicer):
         self.reg_covar = reg_covar
         self.ranking = ranking
         self.holdout = holdout
+        self.invalid = invalid
         self.compat = compat
         self.checkpoint = checkpoint
 
@@ -267,7 +275,7 @@ class DominoSlicer(Slicer):
         self, X: Any, y: Any, *, pred_probs: Any = None, losses: Any = None, sample_weight: Any = None
     ) -> Plan:
         """What `scaleshift.explain` tells of a fit."""
-        from scaleshift.slices.planning import plan_domino
+        from scaleshift.slices.mixtures.planning import plan_domino
 
         self._check()
         return plan_domino(self, Given(X, y, pred_probs, losses, sample_weight))
@@ -340,6 +348,7 @@ class DominoSlicer(Slicer):
             "preparation_": preparation,
             "markers_": rows.markers,
             "n_features_in_": rows.n_markers,
+            "n_invalid_": seen.n_invalid,
             "seed_": preparation.seed,
             "fingerprint_": seen.fingerprint,
             "classes_": kind.classes if isinstance(kind, Classification) else np.arange(kind.n_labels),

@@ -16,7 +16,7 @@ import pandas as pd
 import xarray as xr
 
 from scaleshift.blocks import labels, passes
-from scaleshift.blocks.block import Column, Rows
+from scaleshift.blocks.block import Column, Invalid, Rows
 from scaleshift.blocks.rows import aligned, as_rows, with_numbers
 from scaleshift.errors import DataError
 
@@ -158,9 +158,9 @@ def _stacked(column: Any) -> Any:
 # As rows -----------------------------------------------------------------------------------------------
 
 
-def rows_of(found: Given) -> Rows:
+def rows_of(found: Given, invalid: Invalid) -> Rows:
     """Embeddings as rows, with the weights and losses beside them."""
-    rows = as_rows(found.embeddings)
+    rows = as_rows(found.embeddings, invalid=invalid)
     rows = replace(rows, columns={})  # nobody asks for their samples
     numbers = {"loss": found.losses, "weight": found.sample_weight}
     for name, values in numbers.items():

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from scaleshift.blocks import labels, passes
-from scaleshift.blocks.block import Block, Column, Rows
+from scaleshift.blocks.block import Block, Column, Invalid, Rows
 from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
 from scaleshift.kernels.cpu.judged import judged
@@ -51,9 +51,9 @@ class Classification:
         """Codes that a label can have."""
         return len(self.classes)
 
-    def rows(self, found: Given) -> Rows:
+    def rows(self, found: Given, invalid: Invalid = "raise") -> Rows:
         """Rows with what the block's outcomes are made of."""
-        rows = inputs.rows_of(found)
+        rows = inputs.rows_of(found, invalid)
         if found.targets is not None:
             rows = inputs.with_labels(
                 rows, "label", inputs.label_column(found.targets, "target", self.classes)
@@ -121,9 +121,9 @@ class Residuals:
         """Bins."""
         return len(self.edges) + 1
 
-    def rows(self, found: Given) -> Rows:
+    def rows(self, found: Given, invalid: Invalid = "raise") -> Rows:
         """Rows with targets and predictions as numbers."""
-        rows = inputs.rows_of(found)
+        rows = inputs.rows_of(found, invalid)
         for name, values in {"target": found.targets, "prediction": found.pred_probs}.items():
             if values is not None:
                 rows = with_numbers(rows, **{name: inputs.one_dimensional(values, name)})
@@ -153,9 +153,9 @@ class Losses:
         """Bins."""
         return len(self.edges) + 1
 
-    def rows(self, found: Given) -> Rows:
+    def rows(self, found: Given, invalid: Invalid = "raise") -> Rows:
         """Rows with their losses."""
-        return inputs.rows_of(found)
+        return inputs.rows_of(found, invalid)
 
     def outcome(self, block: Block) -> Found:
         """Losses and their bins."""

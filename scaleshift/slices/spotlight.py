@@ -11,21 +11,21 @@ from typing import Any, Self
 import numpy as np
 
 from scaleshift.blocks import noise, passes
-from scaleshift.blocks.block import Kept, Rows
+from scaleshift.blocks.block import Invalid, Kept, Rows
 from scaleshift.blocks.plan import Plan
 from scaleshift.errors import DataError
 from scaleshift.kernels.spotlight import SHAPES
 from scaleshift.parameters import check, check_switch, is_whole
 from scaleshift.slices import checkpoint, sampling
 from scaleshift.slices.base import Slicer
-from scaleshift.slices.gains import Gains, spread
 from scaleshift.slices.inputs import Given, given
 from scaleshift.slices.outcomes import Classification
 from scaleshift.slices.prepared import Preparation, prepare
 from scaleshift.slices.projection import Projection
-from scaleshift.slices.spotlight_fit import Known, Search, at_rest, published, sample_rows, sampled
-from scaleshift.slices.spotlight_slices import FoundSpotlight, SpotlightSlices, slices_of
-from scaleshift.slices.spotlight_steps import Form
+from scaleshift.slices.spotlights.fit import Known, Search, at_rest, published, sample_rows, sampled
+from scaleshift.slices.spotlights.gains import Gains, spread
+from scaleshift.slices.spotlights.membership import FoundSpotlight, SpotlightSlices, slices_of
+from scaleshift.slices.spotlights.steps import Form
 from scaleshift.slices.survey import Survey
 
 COMPAT = "spotlight"
@@ -71,6 +71,9 @@ class SpotlightSlicer(Slicer):
     holdout : float, default 0.2
         Share of the rows that the fit does not see; `describe` tests on them whether slices are real. None
         are held out with `compat`.
+    invalid : {"raise", "drop"}, default "raise"
+        What to do with rows whose embeddings hold NaN or infinite values: refuse them by name, or leave them
+        out and count them (`n_invalid_`); their memberships are NaN, and they belong to no slice.
     compat : None or "spotlight"
         Reproduce the published numbers: start at the origin with precision 1e-4, all rows in every step,
         spotlights in the order in which they were found.
@@ -95,6 +98,8 @@ class SpotlightSlicer(Slicer):
         Mean loss in the light.
     weighted_losses_ : list of float
         The same of the losses that the spotlight saw, less what earlier ones explain.
+    n_invalid_ : int
+        Rows that were left out.
     profile_ : SliceProfile
         Sums over the rows of each slice, which `describe` tells of.
     objective_traces_, total_weight_traces_, learning_rate_traces_ : list of numpy.ndarray
@@ -141,6 +146,7 @@ class SpotlightSlicer(Slicer):
         flip: bool = False,
         n_pca_components: int | None = 128,
         holdout: float = HOLDOUT,
+        invalid: Invalid = "raise",
         compat: str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
@@ -156,6 +162,7 @@ class SpotlightSlicer(Slicer):
         self.flip = flip
         self.n_pca_components = n_pca_components
         self.holdout = holdout
+        self.invalid = invalid
         self.compat = compat
         self.checkpoint = checkpoint
         self.random_state = random_state
@@ -213,7 +220,7 @@ class SpotlightSlicer(Slicer):
         self, X: Any, y: Any, *, pred_probs: Any = None, losses: Any = None, sample_weight: Any = None
     ) -> Plan:
         """What `scaleshift.explain` tells of a fit."""
-        from scaleshift.slices.spotlight_planning import plan_spotlight
+        from scaleshift.slices.spotlights.planning import plan_spotlight
 
         self._check()
         return plan_spotlight(self, Given(X, y, pred_probs, losses, sample_weight))
@@ -296,6 +303,7 @@ class SpotlightSlicer(Slicer):
             "preparation_": preparation,
             "markers_": rows.markers,
             "n_features_in_": rows.n_markers,
+            "n_invalid_": seen.n_invalid,
             "seed_": preparation.seed,
             "fingerprint_": seen.fingerprint,
             "classes_": kind.classes if isinstance(kind, Classification) else np.arange(kind.n_labels),

@@ -31,6 +31,7 @@ class Survey(NamedTuple):
     error: float  # mean of the errors, NaN without
     loss: float  # mean of the losses, NaN without
     n_fitted: int  # rows with a weight that the fit sees
+    n_invalid: int  # rows that are not finite, which may be left out
 
     @property
     def variance(self) -> float:
@@ -80,6 +81,7 @@ def survey(rows: Rows, kind: Kind, products: bool, seed: int = 0, holdout: float
         float(state["error"] / mass),
         float(state["loss"] / mass),
         int(state["n_fitted"]),
+        int(state["n_invalid"]),
     )
 
 
@@ -94,6 +96,7 @@ def look(block: Block, kind: Kind, products: bool, seed: int = 0, holdout: float
         "strata": np.bincount(stratum(kind, found)[weight > 0], minlength=n_strata(kind)),
         "error": np.nan if found.error is None else weight @ found.error,
         "loss": np.nan if found.loss is None else weight @ found.loss,
+        "n_invalid": int((~block.valid).sum()),
         "n_fitted": int(((weight > 0) & ~held_out(block, seed, holdout)).sum()),
     }
 
@@ -125,7 +128,7 @@ def merge(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
         "mass": mass,
         "mean": a["mean"] + share * delta,
         "scatter": scatter,
-        **{name: a[name] + b[name] for name in ("strata", "error", "loss", "n_fitted")},
+        **{name: a[name] + b[name] for name in ("strata", "error", "loss", "n_fitted", "n_invalid")},
     }
 
 

@@ -6,7 +6,7 @@ import pytest
 from scaleshift.kernels import spotlight
 from scaleshift.kernels.dispatch import spotlight_sums
 from scaleshift.kernels.spotlight import Spotlights, light
-from scaleshift.slices.spotlight_steps import Barrier, Form, objective
+from scaleshift.slices.spotlights.steps import Barrier, Form, objective
 
 FORMS = [("gaussian", False), ("gaussian", True), ("epanechnikov", False)]
 

@@ -7,8 +7,8 @@ import pytest
 from described import BallSlicer, corner, domino
 
 from scaleshift.errors import DataError
-from scaleshift.slices import words
-from scaleshift.slices.rules import Question, _told
+from scaleshift.slices.describing import words
+from scaleshift.slices.describing.rules import Question, _told
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from sklearn.mixture._gaussian_mixture import _compute_precision_cholesky, _esti
 import scaleshift as ss
 from scaleshift import DominoSlicer
 from scaleshift.slices import metrics
-from scaleshift.slices.ranking import wilson_interval
+from scaleshift.slices.mixtures.ranking import wilson_interval
 
 COVARIANCES = ("diag", "spherical", "full", "tied")
 INITS = (None, "confusion", "kmeans", "random", "random_from_data", "k-means++")
@@ -518,3 +518,21 @@ def test_a_saved_slicer_says_the_same(tmp_path, kind):
     assert loaded.get_params() == model.get_params()
     for name in ("weights_", "means_", "covariances_", "lower_bounds_", "slice_scores_"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
+
+
+@pytest.mark.parametrize("chunks", [None, 300])
+def test_rows_that_are_not_finite_are_left_out_where_asked(chunks):
+    broken = X.copy()
+    broken[[3, 500]] = np.nan
+    given = broken if chunks is None else da.from_array(broken, chunks=chunks)
+    found = slicer(invalid="drop").fit(None, given, Y, P)
+    assert found.n_invalid_ == 2
+    weight = np.ones(len(X))
+    weight[[3, 500]] = 0
+    expected = slicer().fit(None, X, Y, P, sample_weight=weight)
+    np.testing.assert_allclose(found.means_, expected.means_, atol=1e-6)
+    np.testing.assert_array_equal(found.slice_components_, expected.slice_components_)
+    memberships, assigned = found.predict_proba(None, given, Y, P), found.predict(None, given, Y, P)
+    assert np.isnan(memberships[[3, 500]]).all()
+    assert not np.asarray(assigned)[[3, 500]].any()
+    assert int(found.describe()["size"].sum()) <= len(X) - 2

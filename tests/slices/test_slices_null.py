@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 from slices_null import LEVEL, LOSSES, describe_errors, describe_losses
 
-from scaleshift.slices.judging import fisher, welch
+from scaleshift.slices.describing.judging import fisher, welch
 
 N = 40
 

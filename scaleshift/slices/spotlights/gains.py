@@ -12,7 +12,7 @@ from scaleshift.blocks.block import Block, Kept
 from scaleshift.kernels import dispatch
 from scaleshift.kernels.spotlight import Spotlights, layout_of
 from scaleshift.kernels.spotlight import light as light_of
-from scaleshift.slices.spotlight_slices import SpotlightSlices
+from scaleshift.slices.spotlights.membership import SpotlightSlices
 
 TINY = float(np.finfo(np.float64).tiny)
 

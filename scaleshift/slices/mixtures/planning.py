@@ -11,13 +11,14 @@ from scaleshift.blocks import states
 from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.planner import PlannedKept, Planner
 from scaleshift.slices import sampling, survey
-from scaleshift.slices.expectation import mixture_leaf
+from scaleshift.slices.describing.profile import merge_profiles, profile_leaf
 from scaleshift.slices.inputs import Given
-from scaleshift.slices.mixture import Mixture, components_of
-from scaleshift.slices.mixture_slices import MixtureSlices
+from scaleshift.slices.mixtures import restarts
+from scaleshift.slices.mixtures.expectation import mixture_leaf
+from scaleshift.slices.mixtures.membership import MixtureSlices
+from scaleshift.slices.mixtures.mixture import Mixture, components_of
 from scaleshift.slices.outcomes import Kind, learn_kind
 from scaleshift.slices.prepared import Preparation, prepare, strata_of
-from scaleshift.slices.profile import merge_profiles, profile_leaf
 from scaleshift.slices.projection import Projection
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ WAY_OUT = "use fewer n_pca_components or n_mixture_components"
 def plan_domino(slicer: DominoSlicer, found: Given) -> Plan:
     """Passes of `DominoSlicer.fit`."""
     kind = learn_kind(found)
-    rows = kind.rows(found)
+    rows = kind.rows(found, slicer.invalid)
     planner = Planner("DominoSlicer.fit", rows, WAY_OUT)
     products = slicer.n_pca_components is not None
     planner.merged("survey", rows, survey.look, survey.merge, kind=kind, products=products)
@@ -53,7 +54,7 @@ def plan_domino(slicer: DominoSlicer, found: Given) -> Plan:
     )
     if from_sample:
         rows_timed = max(len(kept.prepared.result.x), 1)
-        steps = len(sampling.OUTCOME_SCALES) * SAMPLE_STEPS
+        steps = len(restarts.OUTCOME_SCALES) * SAMPLE_STEPS
         planner.driver_seconds = one.seconds / rows_timed * sampling.ROWS * steps
     return planner.plan()
 

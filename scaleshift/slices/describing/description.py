@@ -17,14 +17,14 @@ from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
 from scaleshift.parameters import check_level
-from scaleshift.slices import judging, phrases, words
 from scaleshift.slices.checkpoint import fingerprint
+from scaleshift.slices.describing import judging, phrases, words
+from scaleshift.slices.describing.judging import Judges, Verdict
+from scaleshift.slices.describing.profile import Features, SliceProfile, has_confusion, profile, same_rows
+from scaleshift.slices.describing.rules import Rule, rules
+from scaleshift.slices.describing.variables import VARIABLES
 from scaleshift.slices.inputs import Given
-from scaleshift.slices.judging import Judges, Verdict
 from scaleshift.slices.outcomes import Classification
-from scaleshift.slices.profile import Features, SliceProfile, has_confusion, profile, same_rows
-from scaleshift.slices.rules import Rule, rules
-from scaleshift.slices.variables import VARIABLES
 
 if TYPE_CHECKING:
     from scaleshift.slices.base import Slicer

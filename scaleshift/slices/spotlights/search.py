@@ -10,7 +10,7 @@ from scipy.special import expit
 from sklearn.cluster import KMeans
 
 from scaleshift.kernels.spotlight import Spotlights, distances, spotlight_sums
-from scaleshift.slices.spotlight_steps import (
+from scaleshift.slices.spotlights.steps import (
     LAST_BARRIER,
     THRESHOLD,
     Ascent,

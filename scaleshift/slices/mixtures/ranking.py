@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from scaleshift.slices.expectation import Fit
-from scaleshift.slices.mixture import Mixture
+from scaleshift.slices.mixtures.expectation import Fit
+from scaleshift.slices.mixtures.mixture import Mixture
 
 LEAST_SUPPORT = 5.0  # rows of a slice
 LEVEL = 0.95  # of the Wilson bound

@@ -17,11 +17,12 @@ from scaleshift.blocks.block import Block, Kept, Rows
 from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
 from scaleshift.kernels.mixture import responsibility_sums
-from scaleshift.slices.expectation import Fit
-from scaleshift.slices.mixture import layout_of, maximise
+from scaleshift.slices.mixtures.expectation import Fit
+from scaleshift.slices.mixtures.mixture import layout_of, maximise
+from scaleshift.slices.mixtures.restarts import clustered
 from scaleshift.slices.outcomes import Kind
 from scaleshift.slices.prepared import outcomes_of
-from scaleshift.slices.sampling import Sample, clustered
+from scaleshift.slices.sampling import Sample
 from scaleshift.slices.survey import refuse
 
 TILE = 4_096  # rows whose responsibilities are held at a time

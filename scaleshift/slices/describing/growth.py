@@ -11,9 +11,9 @@ from scipy import stats
 import scaleshift
 from scaleshift.errors import DataError
 from scaleshift.parameters import check_level
-from scaleshift.slices import words
-from scaleshift.slices.judging import q_values, ratio
-from scaleshift.slices.ranking import wilson_interval
+from scaleshift.slices.describing import words
+from scaleshift.slices.describing.judging import q_values, ratio
+from scaleshift.slices.mixtures.ranking import wilson_interval
 
 SLICE = ("slice",)
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special, stats
 
-from scaleshift.slices.profile import SliceProfile
-from scaleshift.slices.ranking import wilson_interval
+from scaleshift.slices.describing.profile import SliceProfile
+from scaleshift.slices.mixtures.ranking import wilson_interval
 
 FEW_ROWS = 10  # judging rows of a slice
 

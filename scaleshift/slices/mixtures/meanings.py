@@ -9,7 +9,7 @@ import numpy as np
 
 from scaleshift.kernels.mixture import COVARIANCES
 from scaleshift.parameters import is_whole
-from scaleshift.slices import ranking
+from scaleshift.slices.mixtures import ranking
 
 INITS = ("confusion", "kmeans", "random", "random_from_data", "k-means++")
 COMPAT = "domino-0.1.5"

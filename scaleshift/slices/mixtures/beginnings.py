@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from scaleshift.blocks.block import Kept, Rows
 from scaleshift.errors import DataError
 from scaleshift.parameters import is_whole
-from scaleshift.slices import sampling, starts
-from scaleshift.slices.expectation import Fit, Settings
+from scaleshift.slices import sampling
+from scaleshift.slices.mixtures import restarts, starts
+from scaleshift.slices.mixtures.expectation import Fit, Settings
 from scaleshift.slices.prepared import Preparation
 from scaleshift.slices.survey import Survey
 
@@ -49,7 +50,7 @@ def first_fits(
         return [begun(starts.Random(size, seed)) for size in sizes]
     sample = sampling.draw(kept, kind, seen, seed)
     if init is None:
-        return sampling.fit_sample(sample, kind, sizes, covariance_type, settings, seed)
+        return restarts.fit_sample(sample, kind, sizes, covariance_type, settings, seed)
     return [begun(starts.named(init, size, sample, seed)) for size in sizes]
 
 

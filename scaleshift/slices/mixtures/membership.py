@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scaleshift.kernels import dispatch
 from scaleshift.kernels import mixture as kernel
 from scaleshift.kernels.mixture import Outcomes
-from scaleshift.slices.mixture import Mixture, Powers, components_of
+from scaleshift.slices.mixtures.mixture import Mixture, Powers, components_of
 
 NOTHING = Outcomes()
 
@@ -39,11 +40,14 @@ class MixtureSlices:
 
     def responsibilities(self, x: np.ndarray, outcomes: Outcomes) -> np.ndarray:
         """Of all components, (n, K); rows add up to 1."""
-        return kernel.responsibilities(x, outcomes, components_of([self.mixture], self.powers))
+        return dispatch.responsibilities(x, outcomes, components_of([self.mixture], self.powers))
 
     def memberships(self, x: np.ndarray, outcomes: Outcomes) -> np.ndarray:
         """Responsibilities of the chosen components, (n, n_slices)."""
-        return self.responsibilities(x, outcomes)[:, self.chosen]
+        found = self.responsibilities(x, outcomes)
+        return found[:, self.chosen] / found.sum(
+            axis=1, keepdims=True, dtype=np.float64
+        )  # float32 sums are rough
 
     def assigned(self, x: np.ndarray, outcomes: Outcomes) -> np.ndarray:
         """1 for the most responsible component where it is a chosen one, (n, n_slices)."""

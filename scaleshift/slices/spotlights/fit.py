@@ -13,10 +13,10 @@ from scaleshift.blocks import noise
 from scaleshift.blocks.block import Kept
 from scaleshift.kernels.spotlight import Spotlights
 from scaleshift.slices import sampling
-from scaleshift.slices.gains import TINY, Gains, settled, shown, sums, weight_of
-from scaleshift.slices.spotlight_search import LEAST_RATE, Lit, refine, refinement, saturated, search
-from scaleshift.slices.spotlight_slices import FoundSpotlight
-from scaleshift.slices.spotlight_steps import (
+from scaleshift.slices.spotlights.gains import TINY, Gains, settled, shown, sums, weight_of
+from scaleshift.slices.spotlights.membership import FoundSpotlight
+from scaleshift.slices.spotlights.search import LEAST_RATE, Lit, refine, refinement, saturated, search
+from scaleshift.slices.spotlights.steps import (
     LAST_BARRIER,
     Ascent,
     Barrier,

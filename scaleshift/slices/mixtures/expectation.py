@@ -11,7 +11,7 @@ from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Kept
 from scaleshift.kernels import dispatch
 from scaleshift.kernels.mixture import Components
-from scaleshift.slices.mixture import Mixture, Powers, components_of, layout_of, maximise
+from scaleshift.slices.mixtures.mixture import Mixture, Powers, components_of, layout_of, maximise
 from scaleshift.slices.outcomes import Kind
 from scaleshift.slices.prepared import outcomes_of
 

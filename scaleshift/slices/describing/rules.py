@@ -17,9 +17,9 @@ from sklearn.tree import DecisionTreeClassifier
 from scaleshift.blocks import noise, passes, states
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.errors import DataError
+from scaleshift.slices.describing.words import shown
 from scaleshift.slices.prepared import Preparation, held_out
 from scaleshift.slices.survey import checked_weight
-from scaleshift.slices.words import shown
 
 if TYPE_CHECKING:
     from scaleshift.slices.base import Slices

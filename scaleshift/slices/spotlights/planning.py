@@ -12,15 +12,15 @@ from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.planner import PlannedKept, Planner
 from scaleshift.kernels.spotlight import Spotlights
 from scaleshift.slices import sampling, survey
-from scaleshift.slices.gains import Gains, shown_leaf, spotlight_leaf, spread_leaf
+from scaleshift.slices.describing.profile import merge_profiles, profile_leaf
 from scaleshift.slices.inputs import Given
 from scaleshift.slices.outcomes import learn_kind
 from scaleshift.slices.prepared import Preparation, prepare, strata_of
-from scaleshift.slices.profile import merge_profiles, profile_leaf
 from scaleshift.slices.projection import Projection
-from scaleshift.slices.spotlight_fit import RADII, sample_rows
-from scaleshift.slices.spotlight_search import LADDER, N_STARTS, PASSES
-from scaleshift.slices.spotlight_slices import SpotlightSlices
+from scaleshift.slices.spotlights.fit import RADII, sample_rows
+from scaleshift.slices.spotlights.gains import Gains, shown_leaf, spotlight_leaf, spread_leaf
+from scaleshift.slices.spotlights.membership import SpotlightSlices
+from scaleshift.slices.spotlights.search import LADDER, N_STARTS, PASSES
 
 if TYPE_CHECKING:
     from scaleshift.slices.spotlight import SpotlightSlicer
@@ -32,7 +32,7 @@ WAY_OUT = "use fewer n_pca_components"
 def plan_spotlight(slicer: SpotlightSlicer, found: Given) -> Plan:
     """Passes of `SpotlightSlicer.fit`."""
     kind = learn_kind(found)
-    rows = kind.rows(found)
+    rows = kind.rows(found, slicer.invalid)
     planner = Planner("SpotlightSlicer.fit", rows, WAY_OUT)
     d = rows.n_markers
     pca = None if slicer.compat else slicer.n_pca_components

@@ -1,0 +1,1 @@
+"""What is a slice, told to a person, and is it real?"""

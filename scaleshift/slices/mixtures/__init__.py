@@ -1,0 +1,1 @@
+"""How is the mixture of `DominoSlicer` learned, and who belongs to its components?"""

@@ -1,0 +1,1 @@
+"""How are the spotlights of `SpotlightSlicer` found, and who stands in their light?"""
