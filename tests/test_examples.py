@@ -87,3 +87,11 @@ def test_the_example_of_a_class_left_out_runs_on_the_demo(tmp_path, monkeypatch,
     means = module.table(pd.read_csv(tmp_path / "left_out_class.csv"))
     assert means.loc["Monocytes", "RFFM"] > 0.3 > means.loc["Monocytes", "soft landmarks"]
     assert (tmp_path / "left_out_class.png").stat().st_size > 10_000
+
+
+def test_the_example_of_failing_slices_tells_where_and_what_grew(capsys):
+    example("failing_slices").main(4_000)
+    told = capsys.readouterr().out
+    assert re.search(r"wrong in \d+ % \(", told)
+    assert "most often predicts" in told
+    assert "The same slices in S11 and S15" in told

@@ -225,7 +225,7 @@ def _words(values: dict[str, np.ndarray], of_errors: bool, alpha: float) -> np.n
         shares = f"from {words.percent(one['share_source'])} to {words.percent(one['share_target'])} of rows"
         span = f"{words.points(one['growth_low'])} to {words.points(one['growth_high'])} points"
         facts = [f"{moved} {shares} ({span})"]
-        if clear and np.isfinite(one["cost_of_growth"]):
+        if clear and np.isfinite(one["cost_of_growth"]) and one["cost_of_growth"]:
             facts.append(cost(one["cost_of_growth"]))
         asides = []
         if np.isfinite(one["error_source"]) and np.isfinite(one["error_target"]):

@@ -105,5 +105,6 @@ def wilson_interval(hits: np.ndarray, n: np.ndarray, level: float) -> tuple[np.n
     share = hits / rows
     centre = (share + z**2 / (2 * rows)) / (1 + z**2 / rows)
     half = z / (1 + z**2 / rows) * np.sqrt(np.maximum(share * (1 - share), 0) / rows + z**2 / (4 * rows**2))
-    some = np.asarray(n) > 0
-    return np.where(some, centre - half, 0.0), np.where(some, centre + half, 1.0)
+    # Exact at the ends, where rounding would leave [0, 1].
+    low = np.where((np.asarray(n) > 0) & (hits > 0), np.maximum(centre - half, 0), 0.0)
+    return low, np.where((np.asarray(n) > 0) & (hits < n), np.minimum(centre + half, 1), 1.0)
