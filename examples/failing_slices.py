@@ -2,8 +2,8 @@
 
 python examples/failing_slices.py [CELLS]
 
-A classifier learns from two samples of the study that ships with scaleshift. Slices are learned from two samples
-of other centres, and looked for in two more. CELLS, 9 000 where left out, are taken of each sample.
+A classifier learns from two samples of the study that ships with scaleshift. Slices are learned from two
+samples of other centres, and looked for in two more. CELLS, 9 000 where left out, are taken of each sample.
 """
 
 from __future__ import annotations
