@@ -24,7 +24,6 @@ from scaleshift.slices.describing.profile import Features, SliceProfile, has_con
 from scaleshift.slices.describing.rules import Rule, rules
 from scaleshift.slices.describing.variables import VARIABLES
 from scaleshift.slices.inputs import Given
-from scaleshift.slices.outcomes import Classification
 
 if TYPE_CHECKING:
     from scaleshift.slices.base import Slicer
@@ -274,8 +273,7 @@ def _finds(precision: float, coverage: float) -> bool:
 
 
 def _coords(slicer: Slicer, seen: SliceProfile, names: Any) -> dict[str, Any]:
-    kind = slicer.preparation_.kind
-    classes = kind.classes if isinstance(kind, Classification) else np.arange(kind.n_labels)
+    classes = slicer.preparation_.kind.classes
     m = (seen.embedding if seen.features is None else seen.features).shape[2]
     slices = np.arange(seen.n_slices)
     feature = list(names) if names is not None else [f"column {i}" for i in range(m)]
