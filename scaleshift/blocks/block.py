@@ -12,7 +12,7 @@ import numpy as np
 from scaleshift.blocks import labels
 from scaleshift.blocks.treatment import Treatment, check_treatment
 from scaleshift.errors import DataError
-from scaleshift.kernels.reference import to_numpy
+from scaleshift.kernels.reference import namespace, to_numpy
 
 Invalid = Literal["raise", "drop"]
 
@@ -25,6 +25,12 @@ class Block(NamedTuple):
     start: int  # absolute number of the first row
     valid: np.ndarray  # (n,) bool: False where a value was not finite
     invalid_by_column: np.ndarray  # (n_markers,) how many values of each column were not finite
+
+    def rows(self, chosen: slice) -> Block:
+        """The same of consecutive rows; what is counted by column stays that of all."""
+        columns = {name: values[chosen] for name, values in self.columns.items()}
+        start = self.start + (chosen.start or 0)
+        return self._replace(x=self.x[chosen], columns=columns, start=start, valid=self.valid[chosen])
 
     def codes(self, name: str) -> np.ndarray:
         """Codes of a column, -1 also for rows that are not finite."""
@@ -200,7 +206,7 @@ def _finite(x: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     none = np.zeros(x.shape[1])
     if x.dtype.kind != "f":
         return x, np.ones(len(x), bool), none
-    xp = np if isinstance(x, np.ndarray) else x.__array_namespace__()
+    xp = namespace(x)
     with np.errstate(all="ignore"):
         if bool(xp.isfinite(xp.sum(x))):
             return x, np.ones(len(x), bool), none

@@ -107,11 +107,28 @@ def with_numbers(rows: Rows, **numbers: Any) -> Rows:
     >>> rows.columns["proba"].values.shape
     (2, 2)
     """
-    given = {name: _numbers(values, name) for name, values in numbers.items()}
-    if rows.is_one_block and any(isinstance(values, da.Array) for values in given.values()):
+    return with_columns(rows, **{name: Column(_numbers(values, name)) for name, values in numbers.items()})
+
+
+def with_columns(rows: Rows, **columns: Column) -> Rows:
+    """The same rows with more columns, aligned with X; a lazy column makes blocks of rows in memory.
+
+    Raises
+    ------
+    ChunkError
+        If a column has not as many rows as X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = Column(np.array([0, 1]), np.array(["B", "T"]), coded=True)
+    >>> with_columns(as_rows(np.ones((2, 1))), predicted=codes).categories("predicted").tolist()
+    ['B', 'T']
+    """
+    if rows.is_one_block and any(isinstance(column.values, da.Array) for column in columns.values()):
         rows = replace(rows.as_dask(), in_memory=False)
-    columns = {name: Column(aligned(values, rows.x, name)) for name, values in given.items()}
-    return replace(rows, columns={**rows.columns, **columns})
+    beside = {name: replace(c, values=aligned(c.values, rows.x, name)) for name, c in columns.items()}
+    return replace(rows, columns={**rows.columns, **beside})
 
 
 def first_rows(rows: Rows, n: int) -> np.ndarray:

@@ -150,10 +150,7 @@ def _slicer(
         if components != "auto" and int(components) < n_slices:
             raise click.UsageError(f"--components {components} are fewer than --slices {n_slices}")
         settings["n_mixture_components"] = components
-    found = getattr(package, METHODS[method], None)
-    if found is None:
-        raise click.UsageError(f"--method {method} is not in this version: use domino")
-    return found(**settings)
+    return getattr(package, METHODS[method])(**settings)
 
 
 def _described(slicer: Any, asked: Asked) -> xr.Dataset:

@@ -39,6 +39,17 @@ def library(x: Array) -> str:
     return "numpy" if isinstance(x, np.ndarray) else type(x).__module__.partition(".")[0]
 
 
+def namespace(x: Array) -> Any:
+    """Return the functions that serve an array: those of numpy, or of its own library.
+
+    Examples
+    --------
+    >>> namespace(np.zeros(3)) is np
+    True
+    """
+    return np if isinstance(x, np.ndarray) else x.__array_namespace__()
+
+
 def to_numpy(x: Array) -> np.ndarray:
     """Bring an array to the host.
 

@@ -22,8 +22,8 @@ from scaleshift.slices.describing import description
 from scaleshift.slices.describing.profile import profile
 from scaleshift.slices.inputs import Given, given
 from scaleshift.slices.meanings import Meaning
-from scaleshift.slices.outcomes import Kind, learn_kind
-from scaleshift.slices.prepared import Preparation, prepare
+from scaleshift.slices.outcomes import learn_kind
+from scaleshift.slices.prepared import Preparation, known_outcomes, prepare
 from scaleshift.slices.projection import Projection, principal
 from scaleshift.slices.survey import Survey, survey
 
@@ -316,9 +316,3 @@ def assigned_leaf(block: Block, slices: Slices, preparation: Preparation) -> np.
     """Slices that the rows of a raw block are assigned to, (n, n_slices) 0 or 1."""
     prepared = prepare(block, preparation)
     return slices.assigned(prepared.x, known_outcomes(prepared, preparation.kind))
-
-
-def known_outcomes(prepared: Block, kind: Kind) -> Outcomes:
-    """What is known of a prepared block's rows, for memberships."""
-    columns = prepared.columns
-    return Outcomes(columns.get("label"), kind.n_labels, columns.get("prediction"))

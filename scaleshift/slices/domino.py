@@ -326,7 +326,7 @@ class DominoSlicer(Slicer):
             y_hat_probs_=mixture.prediction_probs,
             lower_bound_=fit.lower_bound,
             lower_bounds_=np.array(fit.lower_bounds),
-            n_iter_=len(fit.lower_bounds),
+            n_iter_=fit.n_iter,
             converged_=fit.converged,
             slice_scores_=scores,
             slice_components_=chosen,

@@ -17,7 +17,7 @@ import xarray as xr
 
 from scaleshift.blocks import labels, passes
 from scaleshift.blocks.block import Column, Invalid, Rows
-from scaleshift.blocks.rows import aligned, as_rows, with_numbers
+from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.errors import DataError
 
 # What the columns are called where the caller does not say: the names of domino's own documentation.
@@ -217,11 +217,3 @@ def _same_classes(column: Column, what: str, classes: np.ndarray | None) -> Colu
             "in this order"
         )
     return column
-
-
-def with_labels(rows: Rows, name: str, column: Column) -> Rows:
-    """The same rows with a column of labels."""
-    if rows.is_one_block and isinstance(column.values, da.Array):
-        rows = replace(rows.as_dask(), in_memory=False)
-    column = replace(column, values=aligned(column.values, rows.x, name))
-    return replace(rows, columns={**rows.columns, name: column})

@@ -16,7 +16,7 @@ import pandas as pd
 
 from scaleshift.blocks import labels, passes
 from scaleshift.blocks.block import Block, Column, Invalid, Rows
-from scaleshift.blocks.rows import with_numbers
+from scaleshift.blocks.rows import with_columns, with_numbers
 from scaleshift.errors import DataError
 from scaleshift.kernels.cpu.judged import judged
 from scaleshift.slices import inputs
@@ -60,14 +60,12 @@ class Classification:
         """Rows with what the block's outcomes are made of."""
         rows = inputs.rows_of(found, invalid)
         if found.targets is not None:
-            rows = inputs.with_labels(
-                rows, "label", inputs.label_column(found.targets, "target", self.classes)
-            )
+            rows = with_columns(rows, label=inputs.label_column(found.targets, "target", self.classes))
         if found.pred_probs is None:
             return rows
         if are_labels(found.pred_probs, self.classes):
-            column = inputs.label_column(found.pred_probs, "prediction", self.classes)
-            return inputs.with_labels(rows, "predicted", column)
+            predicted = inputs.label_column(found.pred_probs, "prediction", self.classes)
+            return with_columns(rows, predicted=predicted)
         return with_numbers(rows, prediction=_probabilities(found.pred_probs, len(self.classes)))
 
     def outcome(self, block: Block) -> Found:

@@ -217,26 +217,25 @@ class SpotlightSlicer(Slicer):
                 "choose a larger share, or give more rows"
             )
         known = Known(losses["mass"], losses["mean"], losses["deviation"], losses["least"])
-        saturated = not self.compat and self.kernel == "gaussian"
         unit = 1.0 if self.compat else _unit(preparation.projection, seen.scatter)
-        form = Form(self.kernel, unit, saturated)
+        form = Form(self.kernel, unit, self._saturated)
         sample = None
         if not self.compat:
             n_rows = sample_rows(self.spotlight_size)
             sample = sampling.draw(kept, preparation.kind, seen, preparation.seed, n_rows, sampling.LOSSES)
         return Search(
-            kept,
-            known,
-            form,
-            sample,
-            preparation.seed,
-            self.spotlight_size,
-            self.num_steps,
-            self.learning_rate,
-            self.barrier_scale,
-            self.patience,
-            self.decay,
-            preparation.projection.n_columns,
+            kept=kept,
+            known=known,
+            form=form,
+            sample=sample,
+            seed=preparation.seed,
+            size=self.spotlight_size,
+            n_steps=self.num_steps,
+            learning_rate=self.learning_rate,
+            barrier_scale=self.barrier_scale,
+            patience=self.patience,
+            decay=self.decay,
+            n_columns=preparation.projection.n_columns,
         )
 
     def _find(self, job: Search, begun: Begun) -> list[FoundSpotlight]:
@@ -293,6 +292,11 @@ class SpotlightSlicer(Slicer):
     def _projection(self, seen: Survey) -> Projection:
         """With `compat` the embeddings themselves: a spotlight starts at their origin."""
         return Projection(np.zeros_like(seen.mean), None) if self.compat else super()._projection(seen)
+
+    @property
+    def _saturated(self) -> bool:
+        """Whether the light ends sharply where a spotlight has come to rest."""
+        return not self.compat and self.kernel == "gaussian"
 
     @property
     def _sign(self) -> float:

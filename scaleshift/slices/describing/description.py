@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-import scaleshift
 from scaleshift.blocks.block import Rows
 from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
@@ -22,7 +21,7 @@ from scaleshift.slices.describing import judging, phrases, words
 from scaleshift.slices.describing.judging import Judges, Verdict
 from scaleshift.slices.describing.profile import Features, SliceProfile, has_confusion, profile, same_rows
 from scaleshift.slices.describing.rules import Rule, rules
-from scaleshift.slices.describing.variables import VARIABLES
+from scaleshift.slices.describing.variables import VARIABLES, dataset
 from scaleshift.slices.inputs import Given
 
 if TYPE_CHECKING:
@@ -73,22 +72,7 @@ def describe(slicer: Slicer, found: Given | None, asked: Asked) -> xr.Dataset:
     values["flag"] = _flags(values, verdict, judges, asked.level)
     coords = _coords(slicer, seen, names)
     values["words"] = _words(values, names, coords)
-    return dataset(values, coords, _attributes(slicer, seen, judges, whose, asked.level))
-
-
-def dataset(
-    values: Mapping[str, Any], coords: Mapping[str, Any], attributes: Mapping[str, Any]
-) -> xr.Dataset:
-    """Arrays as a Dataset, each with what it means."""
-    data = {}
-    for name, (dims, long_name, units, description) in VARIABLES.items():
-        if name in values:
-            attrs = {"long_name": long_name, "description": description}
-            data[name] = (dims, np.asarray(values[name]), {"units": units, **attrs} if units else attrs)
-    used = {d for dims, *_ in data.values() for d in dims}
-    kept = {name: value for name, value in coords.items() if name in used}
-    attrs = {"scaleshift_version": scaleshift.__version__, **attributes}
-    return xr.Dataset(data, coords=kept, attrs=attrs)
+    return dataset(VARIABLES, values, coords, _attributes(slicer, seen, judges, whose, asked.level))
 
 
 # Numbers -----------------------------------------------------------------------------------------------
