@@ -72,7 +72,7 @@ def describe(slicer: Slicer, found: Given | None, asked: Asked) -> xr.Dataset:
     values["flag"] = _flags(values, verdict, judges, asked.level)
     coords = _coords(slicer, seen, names)
     values["words"] = _words(values, names, coords)
-    return dataset(VARIABLES, values, coords, _attributes(slicer, seen, judges, whose, asked.level))
+    return dataset(VARIABLES, values, coords, _attributes(slicer, judges, whose, asked.level))
 
 
 # Numbers -----------------------------------------------------------------------------------------------
@@ -280,9 +280,7 @@ def fit_of(slicer: Slicer) -> str:
     return fingerprint(job)
 
 
-def _attributes(
-    slicer: Slicer, seen: SliceProfile, judges: Judges, whose: str, level: float
-) -> dict[str, Any]:
+def _attributes(slicer: Slicer, judges: Judges, whose: str, level: float) -> dict[str, Any]:
     rows = {"others": "all rows, none of them of the fit", "same": "rows held out of the fit"}
     judged = "all rows, those of the fit among them" if judges.reason else rows[whose]
     return {
