@@ -37,7 +37,9 @@ class DominoSlicer(Slicer):
     Parameters
     ----------
     n_slices : int, default 5
+        Components that are told as slices, at most `n_mixture_components`.
     covariance_type : {"diag", "spherical", "full", "tied"}, default "diag"
+        Shape of a component, as in scikit-learn's `GaussianMixture`.
     n_pca_components : int or None, default 128
         Principal components of the embeddings that are modelled; all of them where there are fewer. None: the
         embeddings as they are.
@@ -55,6 +57,7 @@ class DominoSlicer(Slicer):
     confusion_noise : float, default 1e-3
         What tells the components of a cell apart where `init_params` is "confusion".
     random_state : None, int or numpy.random.Generator
+        Of the start, and of the rows held out.
     tol : float, default 1e-3
         Of the mean log-likelihood: where it changes by less, the fit has converged.
     reg_covar : float, default 1e-6
@@ -86,6 +89,7 @@ class DominoSlicer(Slicer):
     n_iter_ : int
         Passes of expectation-maximisation over all rows.
     converged_ : bool
+        Whether the last pass changed the mean log-likelihood by less than `tol`.
     slice_components_ : numpy.ndarray of int64, shape (n_slices,)
         Components that are slices, best first.
     slice_scores_ : numpy.ndarray, shape (K,)

@@ -77,6 +77,7 @@ class SpotlightSlicer(Slicer):
         Folder that holds the state after each spotlight and during its passes: a killed fit goes on from
         there.
     random_state : None, int or numpy.random.Generator
+        Of the sample and its starts, and of the rows held out.
 
     Attributes
     ----------
@@ -178,10 +179,21 @@ class SpotlightSlicer(Slicer):
 
         Parameters
         ----------
-        data : DataFrame, Dataset, AnnData, mapping or None
-        embeddings, targets, pred_probs, losses, sample_weight : str, array-like or None
-            Names of columns of `data`, or arrays. Losses may be given alone; without them they are the
-            cross-entropies of `pred_probs`, or the squared residuals of a regression.
+        data : DataFrame, Dataset, AnnData or mapping of columns, optional
+        embeddings : str or array-like, shape (n, d), default "embedding"
+        targets : str or array-like, shape (n,), default "target"
+        pred_probs : str or array-like, shape (n, C) or (n,), default "pred_probs"
+        losses : str or array-like, shape (n,), optional
+            May be given alone; without them they are the cross-entropies of `pred_probs`, or the squared
+            residuals of a regression.
+        sample_weight : str or array-like, shape (n,), optional
+            How many rows each stands for. All of these are columns of `data`, or arrays, as
+            `DominoSlicer.fit` takes them.
+
+        Returns
+        -------
+        Self
+            Itself.
 
         Raises
         ------
