@@ -128,7 +128,7 @@ def explain(estimator: Any, X: Any, y: Any = None, sample: Any = None, **outcome
     Parameters
     ----------
     estimator : estimator
-        Not fitted: ``fit(X, y, sample)`` is explained. Fitted: ``predict(X, sample)``. Of slicers always the fit.
+        Not fitted: ``fit(X, y, sample)`` is explained. Fitted: ``predict(X, sample)``; of slicers the fit.
     X, y, sample : array-like
         As in `fit` or `predict`.
     **outcomes : array-like
