@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
+from uuid import uuid4
 
 import dask.array as da
 import numpy as np
+from dask.highlevelgraph import HighLevelGraph
+from dask.task_spec import DataNode
 
 from scaleshift.blocks import labels
 from scaleshift.blocks.treatment import Treatment, check_treatment
@@ -134,15 +137,12 @@ class Rows:
         """The same rows with Dask arrays, one block at least."""
         if isinstance(self.x, da.Array):
             return self
-        chunks = (len(self.x),)
+        sizes = (len(self.x),)
         columns, unread = (
-            {
-                name: replace(c, values=to_dask(c.values, (chunks, *c.values.shape[1:])))
-                for name, c in group.items()
-            }
+            {name: replace(c, values=to_dask(c.values, sizes)) for name, c in group.items()}
             for group in (self.columns, self.unread)
         )
-        x = to_dask(self.x, (chunks, (self.x.shape[1],)))
+        x = to_dask(self.x, sizes)
         return replace(self, x=x, columns=columns, unread=unread)
 
 
@@ -217,6 +217,20 @@ def _finite(x: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     return x, to_numpy(valid), to_numpy(by_column).astype(np.float64)
 
 
-def to_dask(array: Any, chunks: Any) -> da.Array:
-    """An array in memory as a Dask array: not copied, not hashed."""
-    return da.from_array(array, chunks=chunks, meta=array[:0], name=False, asarray=False)
+def to_dask(array: Any, sizes: tuple[int, ...]) -> da.Array:
+    """An array in memory as a Dask array of views of its rows: not copied, as Dask would, and not hashed.
+
+    Parameters
+    ----------
+    array : numpy or CuPy array, shape (n, ...)
+    sizes : tuple of int
+        Rows of each block; they add up to n.
+    """
+    name, meta = f"rows-{uuid4().hex}", array[:0]
+    ends = np.cumsum(sizes).tolist()
+    views: dict[Any, Any] = {}
+    for number, (size, end) in enumerate(zip(sizes, ends, strict=True)):
+        key = (name, number, *(0 for _ in array.shape[1:]))
+        views[key] = DataNode(key, array[end - size : end])
+    layers = HighLevelGraph.from_collections(name, views)
+    return da.Array(layers, name, (sizes, *((size,) for size in array.shape[1:])), meta=meta)

@@ -75,9 +75,9 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
             columns[name] = _column(values_, name)
     in_memory = not isinstance(x, da.Array)
     if in_memory and any(isinstance(c.values, da.Array) for c in columns.values()):
-        x, in_memory = to_dask(x, (_cut(len(x)), (x.shape[1],))), False
+        x, in_memory = to_dask(x, _cut(len(x))), False
     if in_memory and len(x) > BLOCK_ROWS:
-        x = to_dask(x, (_cut(len(x)), (x.shape[1],)))
+        x = to_dask(x, _cut(len(x)))
     if "sample" not in columns:
         columns["sample"] = Column(_zeros(x), np.array(["all"]), coded=True)
     columns = {name: replace(c, values=aligned(c.values, x, name)) for name, c in columns.items()}
@@ -243,7 +243,7 @@ def aligned(values: Any, x: Any, name: str) -> Any:
         return values
     if isinstance(values, da.Array):
         return values if values.chunks[0] == x.chunks[0] else values.rechunk({0: x.chunks[0]})
-    return to_dask(values, (x.chunks[0], *values.shape[1:]))
+    return to_dask(values, x.chunks[0])
 
 
 def _cut(n: int) -> tuple[int, ...]:
