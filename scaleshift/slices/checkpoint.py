@@ -28,7 +28,11 @@ def fingerprint(job: Mapping[str, Any]) -> str:
 
 def read(path: str | os.PathLike[str] | None) -> Checkpoint | None:
     """The checkpoint at a path, None where nothing stands there yet or no path is given."""
-    if path is None or not os.path.lexists(path):
+    if path is None:
+        return None
+    if not isinstance(path, str | os.PathLike):
+        raise DataError(f"checkpoint={path!r}: expected the path of a folder, or None")
+    if not os.path.lexists(path):
         return None
     from scaleshift import persistence
 

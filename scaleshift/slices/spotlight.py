@@ -30,6 +30,7 @@ from scaleshift.slices.survey import Survey
 
 COMPAT = "spotlight"
 HOLDOUT = 0.2  # share of rows that only judge
+LARGEST = 1e30  # of parameters that are multiplied
 SECONDS = 1.0  # between states that are written
 
 
@@ -338,9 +339,19 @@ class SpotlightSlicer(Slicer):
         check("spotlight_size", self.spotlight_size, lambda v: 0 < v <= 1, "a share above 0, at most 1")
         for name in ("num_steps", "n_slices"):
             check(name, getattr(self, name), lambda v: is_whole(v) and v >= 1, "a whole number from 1")
-        check("learning_rate", self.learning_rate, lambda v: 0 < v < np.inf, "a number above 0")
+        check(
+            "learning_rate",
+            self.learning_rate,
+            lambda v: 0 < v <= LARGEST,
+            f"a number above 0, at most {LARGEST:g}",
+        )
         check("kernel", self.kernel, lambda v: v in SHAPES, f"one of {SHAPES}")
-        check("barrier_scale", self.barrier_scale, lambda v: 0 <= v < np.inf, "a number from 0")
+        check(
+            "barrier_scale",
+            self.barrier_scale,
+            lambda v: 0 <= v <= LARGEST,
+            f"a number from 0 to {LARGEST:g}",
+        )
         check("patience", self.patience, lambda v: is_whole(v) and v >= 0, "a whole number from 0")
         check("decay", self.decay, lambda v: 0 < v <= 1, "a factor above 0, at most 1")
         check_switch("flip", self.flip)
