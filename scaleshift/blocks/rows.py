@@ -162,7 +162,7 @@ def _numbers(values: Any, name: str) -> Any:
     if isinstance(values, xr.DataArray):
         values = values.data
     if isinstance(values, pd.DataFrame | pd.Series):
-        values = values.to_numpy()
+        values = _plain(values)
     if not isinstance(values, da.Array):
         values = to_numpy(values)
     if values.dtype.kind not in "biuf":
@@ -170,9 +170,18 @@ def _numbers(values: Any, name: str) -> Any:
     if values.ndim not in (1, 2):
         raise DataError(f"{name} has {values.ndim} dimensions, expected 1 or 2: numbers a row of X")
     if isinstance(values, da.Array):
-        values = _known_length(values)
+        values = known_length(values)
         return values.rechunk({1: -1}) if values.ndim == 2 else values
     return values
+
+
+def _plain(table: pd.DataFrame | pd.Series) -> np.ndarray:
+    """Numbers of a table; pandas.NA, which only its own dtypes hold, as NaN."""
+    dtypes = table.dtypes if isinstance(table, pd.DataFrame) else [table.dtype]
+    own = any(isinstance(dtype, pd.api.extensions.ExtensionDtype) for dtype in dtypes)
+    if own and all(pd.api.types.is_numeric_dtype(dtype) for dtype in dtypes):
+        return table.to_numpy(dtype=np.float64, na_value=np.nan)
+    return table.to_numpy()
 
 
 def _dataset_columns(cells: xr.Dataset, given: dict[str, Any]) -> tuple[dict[str, Column], dict[str, Any]]:
@@ -216,7 +225,7 @@ def _column(values: Any, name: str) -> Column:
         return Column(codes.astype(narrow), categories, coded=True)
     if values.ndim != 1:
         raise DataError(f"{name}s have {values.ndim} dimensions: expected one value a row")
-    values = _known_length(values)
+    values = known_length(values)
     found, counts = passes.values(Column(values))
     categories = labels.order(found, name)
     by_category = np.zeros(len(categories), np.int64)
@@ -231,7 +240,8 @@ def _zeros(x: Any) -> Any:
     return np.zeros(len(x), labels.CODE)
 
 
-def _known_length(values: da.Array) -> da.Array:
+def known_length(values: da.Array) -> da.Array:
+    """A lazy column whose blocks have known sizes: one counting pass where they have not."""
     return values.copy().compute_chunk_sizes() if np.isnan(values.shape[0]) else values
 
 

@@ -15,13 +15,14 @@ from rich.console import Console
 
 from scaleshift.cli import options
 from scaleshift.cli.output import plain
-from scaleshift.cli.slice_data import Asked, SliceData, read
+from scaleshift.cli.slice_data import Asked, SliceData, read, reading
 from scaleshift.errors import DataError
 
 if TYPE_CHECKING:
     import xarray as xr
 
 MIN_WIDTH = 80
+DEFAULT_COMPONENTS = 25
 METHODS = {"domino": "DominoSlicer", "spotlight": "SpotlightSlicer"}
 TABLE, PICTURE, RESULT, MODEL, MEMBERSHIPS = (
     "slices.csv",
@@ -71,7 +72,7 @@ def _components(context: click.Context, parameter: click.Parameter, text: str) -
 @click.option("--slices", "n_slices", type=click.IntRange(1), default=5, show_default=True, help="How many.")
 @click.option(
     "--components",
-    default="25",
+    default=str(DEFAULT_COMPONENTS),
     show_default=True,
     metavar="N|auto",
     callback=_components,
@@ -128,13 +129,20 @@ def slices(
         raise click.UsageError("--memberships goes with --output, where they are written")
     default = context.get_parameter_source("components") is ParameterSource.DEFAULT
     slicer = _slicer(method, n_slices, None if default else components, seed, checkpoint)
+    _refuse_inside(output, asked.store)
     options.make_folder(output)
-    with options.computing(scheduler, quiet):
+    with options.computing(scheduler, quiet), reading(asked.store):
         data = read(asked)
         slicer.fit(**data.arguments)
         result = _described(slicer, asked)
         written = [] if output is None else write(slicer, data, result, output, memberships)
     deliver(result, [*data.remarks, *written], as_json, quiet)
+
+
+def _refuse_inside(output: Path | None, store: str) -> None:
+    """Raise UsageError where results would become a part of the store."""
+    if output is not None and output.resolve().is_relative_to(Path(store).resolve()):
+        raise click.UsageError(f"--output {output} lies in STORE itself: choose a folder beside it")
 
 
 def _slicer(
@@ -150,6 +158,10 @@ def _slicer(
         if components != "auto" and int(components) < n_slices:
             raise click.UsageError(f"--components {components} are fewer than --slices {n_slices}")
         settings["n_mixture_components"] = components
+    elif method == "domino" and n_slices > DEFAULT_COMPONENTS:
+        raise click.UsageError(
+            f"--slices {n_slices} are more than {DEFAULT_COMPONENTS} --components: raise these"
+        )
     return getattr(package, METHODS[method])(**settings)
 
 

@@ -38,6 +38,14 @@ class Slices(Protocol):
         """Best first."""
 
     @property
+    def is_sound(self) -> bool:
+        """Whether its parts belong together."""
+
+    @property
+    def n_labels(self) -> int | None:
+        """Codes that a label can have; None where labels have no say."""
+
+    @property
     def centres(self) -> np.ndarray:
         """(n_slices, d') where they lie."""
 
@@ -293,9 +301,26 @@ class Slicer(BaseEstimator, ABC):
 
     def _rows(self, found: Given) -> Rows:
         """Rows to be told about, their columns matched with those of the fit."""
-        check_is_fitted(self, "preparation_")
+        check_is_fitted(self, ["preparation_", "profile_"])
+        self._refuse_damaged()
         rows = self.preparation_.kind.rows(found, self.invalid)
         return rows.matched(self.markers_, self.n_features_in_)
+
+    def _refuse_damaged(self) -> None:
+        """Parts from a damaged file may not belong together, and kernels check no bounds."""
+        preparation = self.preparation_
+        try:
+            slices = self._slices
+            sound = slices.is_sound and slices.centres.shape[1] == preparation.projection.n_columns
+            sound = sound and slices.n_labels in (None, preparation.kind.n_labels)
+            sound = sound and len(preparation.projection.mean) == self.n_features_in_
+        except (AttributeError, TypeError, ValueError):
+            sound = False
+        if not sound:
+            raise DataError(
+                f"what this {type(self).__name__} has learned does not fit together: it was saved damaged; "
+                "fit it again"
+            )
 
     def _map(self, leaf: Any, found: Given, dtype: Any, slices: Slices | None = None) -> Any:
         rows = self._rows(found)

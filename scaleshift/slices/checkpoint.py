@@ -28,7 +28,11 @@ def fingerprint(job: Mapping[str, Any]) -> str:
 
 def read(path: str | os.PathLike[str] | None) -> Checkpoint | None:
     """The checkpoint at a path, None where nothing stands there yet or no path is given."""
-    if path is None or not os.path.lexists(path):
+    if path is None:
+        return None
+    if not isinstance(path, str | os.PathLike):
+        raise DataError(f"checkpoint={path!r}: expected the path of a folder, or None")
+    if not os.path.lexists(path) or _is_empty(path):
         return None
     from scaleshift import persistence
 
@@ -36,6 +40,11 @@ def read(path: str | os.PathLike[str] | None) -> Checkpoint | None:
     if not isinstance(found, Checkpoint):
         raise DataError(f"checkpoint={os.fspath(path)!r} holds a {type(found).__name__}: choose another path")
     return found
+
+
+def _is_empty(path: str | os.PathLike[str]) -> bool:
+    """Whether it is a folder that was made for the checkpoint."""
+    return os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path)
 
 
 def check(found: Checkpoint | None, expected: str, path: Any) -> None:
@@ -52,4 +61,11 @@ def write(path: str | os.PathLike[str] | None, checkpoint: Checkpoint) -> None:
     if path is not None:
         from scaleshift import persistence
 
-        persistence.save(checkpoint, path)
+        try:
+            if _is_empty(path):
+                os.rmdir(path)  # a state is put in place as a whole
+            persistence.save(checkpoint, path)
+        except OSError as error:
+            raise DataError(
+                f"checkpoint={os.fspath(path)!r} cannot be written ({error.strerror}): choose another path"
+            ) from error

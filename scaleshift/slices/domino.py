@@ -186,8 +186,8 @@ class DominoSlicer(Slicer):
             True labels of any type; classes are sorted as numpy does it, categoricals keep their order.
             Decimal numbers with numbers predicted for them are a regression: residuals are modelled.
         pred_probs : str or array-like, default "pred_probs"
-            Probabilities (n, C) in the order of the classes, or of the second of two classes (n,), or
-            predicted labels (n,).
+            Probabilities (n, C) in the order of the classes (columns of a DataFrame that are called as the
+            classes may have another), or of the second of two classes (n,), or predicted labels (n,).
         losses : str or array-like, shape (n,), optional
             Loss of each row, in place of the cross-entropy or squared residual; alone, it stands for targets
             and predictions.

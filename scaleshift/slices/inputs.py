@@ -17,9 +17,11 @@ import xarray as xr
 
 from scaleshift.blocks import labels, passes
 from scaleshift.blocks.block import Column, Invalid, Rows
-from scaleshift.blocks.rows import as_rows, with_numbers
+from scaleshift.blocks.inputs import check_same_rows
+from scaleshift.blocks.rows import as_rows, known_length, with_numbers
 from scaleshift.errors import DataError
 
+N_LOOKED_AT = 100  # values of a column that may hold a row of numbers each
 # What the columns are called where the caller does not say: the names of domino's own documentation.
 DEFAULTS = {"embeddings": "embedding", "targets": "target", "pred_probs": "pred_probs"}
 
@@ -37,7 +39,10 @@ class Given:
     @property
     def is_empty(self) -> bool:
         """Whether there are no rows, as far as that is known."""
-        shape = getattr(self.embeddings, "shape", None) or np.shape(self.embeddings)
+        if hasattr(self.embeddings, "to_dask_array"):  # a Dask data frame, which is refused later
+            return False
+        shape = getattr(self.embeddings, "shape", None)
+        shape = np.shape(self.embeddings) if shape is None else shape
         return bool(len(shape)) and shape[0] == 0
 
 
@@ -72,8 +77,8 @@ def given(
     """
     if data is not None and not hasattr(data, "keys") and not _is_annotated(data):
         raise DataError(
-            f"data is a {type(data).__name__}: expected a DataFrame, a Dataset, AnnData, a dict of columns. "
-            "Arrays go by name, as embeddings=, targets=, pred_probs= and losses="
+            f"data is a {_type_name(data)}: expected a pandas DataFrame, a Dataset, AnnData, a dict of "
+            "columns. Arrays go by name, as embeddings=, targets=, pred_probs= and losses="
         )
     asked = {
         "embeddings": embeddings,
@@ -82,12 +87,48 @@ def given(
         "losses": losses,
         "sample_weight": sample_weight,
     }
-    found = {name: _look_up(data, name, value) for name, value in asked.items()}
+    found = {name: _even(name, _look_up(data, name, value)) for name, value in asked.items()}
     if found["embeddings"] is None:
         raise DataError(
             "no embeddings were given: pass data= with a column 'embedding', or embeddings= as (n, d) numbers"
         )
+    _check_same_rows(data, found)
     return Given(**found)
+
+
+def _type_name(data: Any) -> str:
+    """A type as one tells it from others of the same name: "dask_expr.DataFrame"."""
+    package = type(data).__module__.split(".")[0]
+    return type(data).__name__ if package in ("builtins", "numpy") else f"{package}.{type(data).__name__}"
+
+
+def _even(name: str, value: Any) -> Any:
+    """The same value; lists whose rows are not of one length are refused."""
+    if isinstance(value, list | tuple):
+        try:
+            np.shape(value)
+        except ValueError as error:
+            raise DataError(f"{name} are rows of different lengths{_odd_row(value)}") from error
+    return value
+
+
+def _odd_row(rows: Any) -> str:
+    """Where rows begin to be of another length than the first one."""
+    shapes = [np.shape(row) for row in rows]
+    odd = next((i for i, shape in enumerate(shapes) if shape != shapes[0]), None)
+    if odd is None:
+        return ": expected as many numbers in each"
+    return f": row {odd} has the shape {shapes[odd]}, row 0 has {shapes[0]}; mend it, or leave it out"
+
+
+def _check_same_rows(data: Any, found: dict[str, Any]) -> None:
+    """Refuse what pandas names the rows of in another order: by position it would belong to other rows."""
+    x = found["embeddings"]
+    for rows in (table for table in (x, data) if isinstance(table, pd.DataFrame) or _is_annotated(table)):
+        for name, values in found.items():
+            if values is not x:
+                column = isinstance(values, pd.DataFrame) and values.shape[1]
+                check_same_rows(rows, values.iloc[:, 0] if column else values, name)
 
 
 def _look_up(data: Any, name: str, value: Any) -> Any:
@@ -116,10 +157,10 @@ def _column(data: Any, name: str) -> Any:
     if isinstance(data, pd.DataFrame):
         if name not in data.columns:
             return None
-        return _stacked(data[name])
+        return _stacked(data[name], name)
     if isinstance(data, xr.Dataset):
         return data[name] if name in data.variables else _of_cells(data, name)
-    return _stacked(data[name]) if name in _names(data) else None
+    return _stacked(data[name], name) if name in _names(data) else None
 
 
 def _is_annotated(data: Any) -> bool:
@@ -146,13 +187,23 @@ def _names(data: Any) -> list[str]:
     return [str(name) for name in found]
 
 
-def _stacked(column: Any) -> Any:
+def _stacked(column: Any, name: str) -> Any:
     """A column whose every value is a row of numbers, as tables of embeddings have it, as one array."""
-    if getattr(getattr(column, "dtype", None), "kind", "") == "O" and len(column):
-        first = column.iloc[0] if isinstance(column, pd.Series) else column[0]
-        if isinstance(first, np.ndarray | list | tuple):
-            return np.stack([np.asarray(value) for value in column])
+    if not hasattr(column, "ndim") and hasattr(column, "__array__"):  # of another library of tables
+        column = np.asarray(column)
+    if getattr(getattr(column, "dtype", None), "kind", "") == "O" and column.ndim == 1 and len(column):
+        values = column.to_numpy() if isinstance(column, pd.Series) else column
+        if any(isinstance(value, np.ndarray | list | tuple) for value in values[:N_LOOKED_AT]):
+            return _stack(values, name)
     return column
+
+
+def _stack(values: np.ndarray, name: str) -> np.ndarray:
+    """Rows that are arrays or lists, as one array."""
+    rows = [np.asarray(value) for value in values]
+    if any(row.shape != rows[0].shape for row in rows):
+        raise DataError(f"the column {name!r} has rows of different lengths{_odd_row(rows)}")
+    return np.stack(rows)
 
 
 # As rows -----------------------------------------------------------------------------------------------
@@ -196,6 +247,9 @@ def label_column(values: Any, what: str, classes: np.ndarray | None = None) -> C
     if isinstance(values, xr.DataArray):
         values = values.data
     if isinstance(values, da.Array):
+        if values.ndim != 1:
+            raise DataError(f"{what}s have {values.ndim} dimensions: expected one value a row")
+        values = known_length(values)
         if classes is None:
             found, _ = passes.values(Column(values))
             classes = np.sort(labels.order(found, what))

@@ -16,7 +16,7 @@ import pandas as pd
 
 from scaleshift.blocks import labels, passes
 from scaleshift.blocks.block import Block, Column, Invalid, Rows
-from scaleshift.blocks.rows import with_columns, with_numbers
+from scaleshift.blocks.rows import known_length, with_columns, with_numbers
 from scaleshift.errors import DataError
 from scaleshift.kernels.cpu.judged import judged
 from scaleshift.slices import inputs
@@ -64,9 +64,17 @@ class Classification:
         if found.pred_probs is None:
             return rows
         if are_labels(found.pred_probs, self.classes):
-            predicted = inputs.label_column(found.pred_probs, "prediction", self.classes)
+            predicted = inputs.label_column(
+                found.pred_probs, "prediction", self._as_predicted(found.pred_probs)
+            )
             return with_columns(rows, predicted=predicted)
-        return with_numbers(rows, prediction=_probabilities(found.pred_probs, len(self.classes)))
+        return with_numbers(rows, prediction=_probabilities(found.pred_probs, self.classes))
+
+    def _as_predicted(self, predictions: Any) -> np.ndarray:
+        """The classes in the type of the predictions: for False and True these may be 0 and 1."""
+        if self.classes.dtype.kind == "b" and _is_whole(predictions):
+            return self.classes.astype(np.int64)
+        return self.classes
 
     def outcome(self, block: Block) -> Found:
         """Of the rows of a block; probabilities are checked."""
@@ -157,7 +165,8 @@ class Residuals(_Binned):
         residual = residuals(block)
         if residual is not None:
             label = self._bins(residual)
-            loss = residual**2 if loss is None else loss
+            with np.errstate(over="ignore"):  # the survey refuses what is infinite
+                loss = residual**2 if loss is None else loss
         return Found(label, None, None, loss)
 
 
@@ -285,6 +294,12 @@ def _with_predicted(found: np.ndarray, given: Given) -> np.ndarray:
         return found
     if isinstance(given.targets, Column):
         return found
+    if found.dtype.kind == "b" and _is_whole(given.pred_probs):
+        return found if len(found) > 1 else np.array([False, True])
+    if getattr(getattr(given.pred_probs, "dtype", None), "kind", "O") == "f":
+        numbers = _drawn(given, "prediction")["prediction"]
+        if (numbers != np.rint(numbers))[np.isfinite(numbers)].any():
+            raise _one_number(len(found))
     predicted = inputs.label_column(given.pred_probs, "prediction").categories
     assert predicted is not None
     if np.isin(predicted, found).all():
@@ -292,18 +307,41 @@ def _with_predicted(found: np.ndarray, given: Given) -> np.ndarray:
     return np.sort(labels.order([*found.tolist(), *predicted.tolist()], "targets and prediction"))
 
 
-def _probabilities(values: Any, n_classes: int) -> Any:
+def _is_whole(predictions: Any) -> bool:
+    """Whether predicted labels are whole numbers."""
+    if isinstance(predictions, Column):
+        return False
+    dtype = getattr(predictions, "dtype", None)
+    return getattr(np.asarray(predictions).dtype if dtype is None else dtype, "kind", "O") in "iu"
+
+
+def _one_number(n_classes: int) -> DataError:
+    return DataError(
+        f"pred_probs has one number a row, the probability of the second of two classes, and there are "
+        f"{n_classes} classes: pass one column a class"
+    )
+
+
+def _by_name(table: pd.DataFrame, classes: np.ndarray) -> pd.DataFrame:
+    """Columns that are called as the classes, in their order; others stay as they are."""
+    position = {name: column for column, name in enumerate(table.columns)}
+    if len(position) == len(classes) and set(position) == set(classes.tolist()):
+        return table.iloc[:, [position[name] for name in classes.tolist()]]
+    return table
+
+
+def _probabilities(values: Any, classes: np.ndarray) -> Any:
     """Probabilities of all classes, (n, C), or of the second of two, (n,)."""
+    n_classes = len(classes)
+    if isinstance(values, pd.DataFrame):
+        values = _by_name(values, classes)
     shape = tuple(getattr(values, "shape", None) or np.shape(values))
     if len(shape) == 2 and shape[1] == 1:
-        return _probabilities(inputs.one_dimensional(values, "pred_probs"), n_classes)
+        return _probabilities(inputs.one_dimensional(values, "pred_probs"), classes)
     if len(shape) == 2 and shape[1] != n_classes:
         raise DataError(f"pred_probs has {shape[1]} columns, there are {n_classes} classes: expected as many")
     if len(shape) == 1 and n_classes != 2:
-        raise DataError(
-            f"pred_probs has one number a row, the probability of the second of two classes, and there are "
-            f"{n_classes} classes: pass one column a class"
-        )
+        raise _one_number(n_classes)
     return values
 
 
@@ -321,6 +359,7 @@ def _drawn(found: Given, *names: str) -> dict[str, np.ndarray]:
     """Numbers of a sample of the rows: one pass over these columns only."""
     every = {"loss": found.losses, "target": found.targets, "prediction": found.pred_probs}
     numbers = {name: inputs.one_dimensional(every[name], name) for name in names}
+    numbers = {k: known_length(v) if isinstance(v, da.Array) else v for k, v in numbers.items()}
     first = numbers[names[0]]
     instead_of_x = (first if isinstance(first, da.Array) else np.asarray(first))[:, None]
     rows = with_numbers(Rows(instead_of_x, {}, invalid="drop"), **numbers)

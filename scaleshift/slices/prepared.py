@@ -9,6 +9,7 @@ import numpy as np
 from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
 from scaleshift.kernels.mixture import Outcomes
+from scaleshift.parameters import is_whole
 from scaleshift.slices.outcomes import Found, Kind
 from scaleshift.slices.projection import Projection
 from scaleshift.slices.survey import checked_weight, held_out, stratum
@@ -25,6 +26,12 @@ class Preparation:
     dtype: str  # of numpy
     seed: int
     holdout: float  # share of rows that the fit does not see
+
+    def __post_init__(self) -> None:
+        """Refuse what no fit leaves, but a damaged file may hold."""
+        fine = self.dtype in ("float32", "float64") and is_whole(self.seed) and 0 <= self.holdout < 1
+        if not fine or not isinstance(self.projection, Projection):
+            raise ValueError("the preparation of rows is none that a fit leaves")
 
     @property
     def nbytes(self) -> int:

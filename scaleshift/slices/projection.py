@@ -19,6 +19,12 @@ class Projection:
     mean: np.ndarray  # (d,)
     components: np.ndarray | None  # (d', d), orthonormal rows
 
+    def __post_init__(self) -> None:
+        """Refuse parts that do not belong together, as a damaged file may hold."""
+        d = np.shape(self.mean)
+        if len(d) != 1 or (self.components is not None and np.shape(self.components)[1:] != d):
+            raise ValueError("the parts of a projection have other shapes than its mean")
+
     @property
     def n_columns(self) -> int:
         """Columns that come out."""

@@ -17,6 +17,8 @@ from scaleshift.slices.outcomes import Found, Kind
 from scaleshift.slices.tiles import tiles
 
 LARGEST = 1e34  # variance of embeddings: float32 holds squares of the rows
+LARGEST_LOSS = 1e30  # that float32 holds, with room for sums
+WEIGHTS = (1e-10, 1e30)  # of the mean weight: mixtures add tiny numbers, and float32 ends
 MANY_LABELS = 50  # with more, strata are right and wrong alone
 
 
@@ -79,9 +81,15 @@ def survey(rows: Rows, kind: Kind, products: bool, seed: int = 0, holdout: float
     """
     held: dict[str, Any] = {"seed": seed, "holdout": holdout}
     state = passes.total(look, rows, None, merge=merge, kind=kind, products=products, **held)
-    mass = max(state["mass"], np.finfo(float).tiny)
+    mass = max(float(state["mass"]), float(np.finfo(float).tiny))
     if not (abs(state["scatter"]).max(initial=0) / mass < LARGEST):  # NaN is too large as well
         raise DataError("squares of the embeddings overflow: bring their columns to a scale near 1")
+    n_rows = int(state["n_rows"])
+    if n_rows and not WEIGHTS[0] < mass / n_rows < WEIGHTS[1]:
+        raise DataError(
+            f"sample_weight is {mass / n_rows:.3g} in the mean: bring it to a scale near 1, by dividing it "
+            "by that"
+        )
     return Survey(
         n_rows=int(state["n_rows"]),
         mass=float(state["mass"]),
@@ -164,6 +172,8 @@ def _check(block: Block, kind: Kind, found: Found, weight: np.ndarray) -> None:
         refuse(block, (found.label < 0) & (weight > 0), kind.MISSING)
     if found.loss is not None:
         refuse(block, ~np.isfinite(found.loss) & (weight > 0), "losses are NaN or infinite")
+        too_large = (abs(found.loss) > LARGEST_LOSS) & (weight > 0)
+        refuse(block, too_large, f"losses are beyond {LARGEST_LOSS:g}, where numbers overflow,")
 
 
 def _weighted(found: Found, weight: np.ndarray) -> Found:

@@ -446,3 +446,40 @@ def test_the_spotlight_is_a_method_too(study):
 
 def test_the_verb_stands_in_the_list():
     assert "scaleshift slices STORE --model MODEL" in run("--help").stdout
+
+
+def test_a_chunk_that_cannot_be_read_is_told_with_its_store(tmp_path):
+    x, label, _, probability = made(600)
+    group = xr.Dataset(
+        {"e": (("r", "c"), x), "t": ("r", (label == "T").astype(int)), "p": ("r", probability)}
+    )
+    for name in ("e", "t", "p"):
+        store = tmp_path / f"{name}.zarr"
+        group.to_zarr(store, zarr_format=3, consolidated=False)
+        chunk = next(path for path in (store / name / "c").rglob("*") if path.is_file())
+        chunk.write_bytes(chunk.read_bytes()[:20])
+        arguments = ["--embeddings", "e", "--targets", "t", "--predictions", "p"]
+        shown = " ".join(slices(store, *arguments, code=1).output.split())
+        assert f"{name}.zarr cannot be read (" in shown
+        assert "restore it from a copy, or write it again" in shown
+
+
+def test_results_are_not_written_into_the_study(study):
+    for output in (study, study / "results", study / ".." / study.name):
+        shown = slices(study, "--predictions", "predicted", "--output", output, code=2)
+        assert "lies in STORE itself" in shown.output
+    assert not (study / "results").exists()
+
+
+def test_more_slices_than_components_are_told_in_words_of_the_command_line(study):
+    shown = run("slices", study, "--predictions", "predicted", "--slices", "26", code=2)
+    assert "--slices 26 are more than 25 --components" in shown.output
+
+
+def test_a_checkpoint_may_be_an_empty_folder_and_not_one_below_a_file(study, tmp_path):
+    (tmp_path / "state").mkdir()
+    slices(study, "--predictions", "predicted", "--checkpoint", tmp_path / "state")
+    assert (tmp_path / "state" / "zarr.json").exists()
+    (tmp_path / "file").write_text("x")
+    shown = slices(study, "--predictions", "predicted", "--checkpoint", tmp_path / "file" / "state", code=1)
+    assert "cannot be written (Not a directory): choose another path" in " ".join(shown.output.split())

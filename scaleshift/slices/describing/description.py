@@ -55,6 +55,8 @@ def describe(slicer: Slicer, found: Given | None, asked: Asked) -> xr.Dataset:
         if columns is not None:
             rows = with_numbers(rows, features=columns.values)
         seen = profile(rows, slicer._slices, slicer.preparation_, columns)
+        if seen.features is not None and not np.isfinite(seen.features).all():
+            raise DataError("squares of the features overflow: bring their columns to a scale near 1")
         names = rows.markers or slicer.markers_
         names = tuple(columns.names) if columns is not None else names
         whose = same_rows(seen, slicer.profile_)
@@ -71,7 +73,8 @@ def describe(slicer: Slicer, found: Given | None, asked: Asked) -> xr.Dataset:
         values["component"] = slicer.slice_components_
     values["flag"] = _flags(values, verdict, judges, asked.level)
     coords = _coords(slicer, seen, names)
-    values["words"] = _words(values, names, coords)
+    unit = float(seen.tally("w")[-1] / max(seen.tally("n")[-1], 1))
+    values["words"] = _words(values, names, coords, unit)
     return dataset(VARIABLES, values, coords, _attributes(slicer, judges, whose, asked.level))
 
 
@@ -154,6 +157,8 @@ def _features(features: Any, rows: Rows) -> Features | None:
         features = features.data
     if not isinstance(features, da.Array):
         features = to_numpy(features)
+    if features.dtype.kind not in "biuf":
+        raise DataError(f"features has dtype {features.dtype}, expected numbers")
     if features.ndim != 2:
         raise DataError(f"features has {features.ndim} dimensions: expected (n, m), one row a row of data")
     if not isinstance(features, da.Array) and len(features) != rows.x.shape[0]:
@@ -227,8 +232,8 @@ def _doubts(values: Mapping[str, Any], verdict: Verdict, judges: Judges, k: int,
     return reasons
 
 
-def _words(values: Mapping[str, Any], names: Any, coords: Mapping[str, Any]) -> np.ndarray:
-    """One sentence a slice."""
+def _words(values: Mapping[str, Any], names: Any, coords: Mapping[str, Any], unit: float) -> np.ndarray:
+    """One sentence a slice; `unit` is the mean weight of a row."""
     sentences = []
     for k in range(len(values["size"])):
         if values["size"][k] == 0:
@@ -241,7 +246,7 @@ def _words(values: Mapping[str, Any], names: Any, coords: Mapping[str, Any]) -> 
         elif np.isfinite(values["loss"][k]):
             facts.append(words.lost(values["loss"][k], values["loss"][k] - values["loss_gap"][k]))
         if "confusion" in values:
-            facts.append(words.confused(values["confusion"][k], coords["label"]))
+            facts.append(words.confused(values["confusion"][k] / (unit or 1.0), coords["label"]))
         asides = [words.apart(values["difference"][k], names)] if names is not None else []
         if "rule" in values and _finds(values["rule_precision"][k], values["rule_coverage"][k]):
             asides.append(f"where {values['rule'][k]}")

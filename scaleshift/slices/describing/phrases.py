@@ -46,6 +46,9 @@ def ranked(directions: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.
     >>> number.tolist(), cosine.round(3).tolist()
     ([[1, 0]], [[0.707, 0.0]])
     """
+    vectors = vectors / np.maximum(
+        np.abs(vectors).max(axis=1, keepdims=True), np.finfo(float).tiny
+    )  # squares
     lengths = np.linalg.norm(directions, axis=1)[:, None] * np.linalg.norm(vectors, axis=1)
     cosine = np.divide(directions @ vectors.T, lengths, out=np.full(lengths.shape, np.nan), where=lengths > 0)
     number = np.argsort(-cosine, axis=1, kind="stable")[:, :MOST]

@@ -180,7 +180,10 @@ def _moments(values: np.ndarray, weighted: np.ndarray, shift: np.ndarray) -> np.
     known = np.isfinite(values)
     centred = np.where(known, values, 0.0).astype(np.float64) - shift
     centred[~known] = 0.0
-    return np.stack([weighted.T @ part for part in (known.astype(np.float64), centred, centred * centred)])
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused where it is told of
+        return np.stack(
+            [weighted.T @ part for part in (known.astype(np.float64), centred, centred * centred)]
+        )
 
 
 def _check(x: np.ndarray, centre: np.ndarray) -> np.ndarray:

@@ -146,17 +146,38 @@ def _questions(metadata: pd.DataFrame) -> list[Question]:
         if pd.api.types.is_datetime64_any_dtype(column):
             seconds = pd.to_datetime(column, utc=True).astype("datetime64[ns, UTC]").astype("int64") / 1e9
             found.append(Question(str(name), _filled(seconds.to_numpy(), missing), scale="time"))
-        elif pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+        elif pd.api.types.is_numeric_dtype(column) and not _is_no_scale(column):
             numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
             found.append(Question(str(name), _filled(numbers, missing)))
         else:
-            levels = column.dropna().value_counts()
+            levels = _counted(column, name)
             for level in sorted(levels.index[:MOST_LEVELS], key=str):
                 values = (column == level).fillna(False).to_numpy(dtype=np.float64)
                 found.append(Question(str(name), values, level=shown(level)))
         if missing.any():
             found.append(Question(str(name), missing.astype(np.float64), level="missing"))
     return found
+
+
+def _is_no_scale(column: pd.Series) -> bool:
+    return bool(pd.api.types.is_bool_dtype(column) or pd.api.types.is_complex_dtype(column))
+
+
+def _counted(column: pd.Series, name: object) -> pd.Series:
+    """How often each value of a column is there."""
+    if pd.api.types.is_complex_dtype(column):
+        raise DataError(f"the column {name!r} of metadata holds complex numbers: leave it out")
+    known = column.dropna()
+    if any(isinstance(value, np.ndarray | list | tuple | dict | set) for value in known):
+        raise DataError(
+            f"the column {name!r} of metadata holds lists: expected one number or word a row; leave it out"
+        )
+    try:
+        return known.value_counts()
+    except TypeError as error:
+        raise DataError(
+            f"the column {name!r} of metadata cannot be counted ({error}): leave it out"
+        ) from error
 
 
 def _filled(numbers: np.ndarray, missing: np.ndarray) -> np.ndarray:

@@ -51,7 +51,8 @@ def wrong(rate: float, low: float, high: float, rest: float) -> str:
     'wrong in 65 % (55 to 74 %) against 10 % elsewhere'
     """
     span = f"{percent(low).removesuffix(' %')} to {percent(high)}"
-    return f"wrong in {percent(rate)} ({span}) against {percent(rest)} elsewhere"
+    elsewhere = f" against {percent(rest)} elsewhere" if np.isfinite(rest) else ""
+    return f"wrong in {percent(rate)} ({span}){elsewhere}"
 
 
 def lost(loss: float, rest: float) -> str:
@@ -62,7 +63,7 @@ def lost(loss: float, rest: float) -> str:
     >>> lost(1.234, 0.3)
     'mean loss 1.23 against 0.3 elsewhere'
     """
-    return f"mean loss {loss:.3g} against {rest:.3g} elsewhere"
+    return f"mean loss {loss:.3g}" + (f" against {rest:.3g} elsewhere" if np.isfinite(rest) else "")
 
 
 def confused(table: np.ndarray, classes: Sequence[Any]) -> str:
@@ -81,7 +82,7 @@ def confused(table: np.ndarray, classes: Sequence[Any]) -> str:
     """
     mistakes = np.where(np.eye(len(table), dtype=bool), 0.0, table)
     label, predicted = divmod(int(mistakes.argmax()), len(mistakes))
-    if mistakes[label, predicted] < N_CONFUSED:
+    if mistakes[label, predicted] < N_CONFUSED * (1 - 1e-6):  # weights add up with rounding errors
         return ""
     return f"most often predicts {shown(classes[predicted])} for {shown(classes[label])}"
 

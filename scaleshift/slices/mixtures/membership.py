@@ -25,6 +25,17 @@ class MixtureSlices:
     among_chosen: bool = False  # a row belongs to the best of the chosen, as in domino 0.1.5, never to none
 
     @property
+    def is_sound(self) -> bool:
+        """Whether every chosen component is one."""
+        chosen, k = np.asarray(self.chosen), self.mixture.n_components
+        return bool(chosen.dtype.kind == "i" and chosen.ndim == 1 and ((chosen >= 0) & (chosen < k)).all())
+
+    @property
+    def n_labels(self) -> int:
+        """Codes that a label can have."""
+        return int(self.mixture.label_probs.shape[1])
+
+    @property
     def n_slices(self) -> int:
         """Best first."""
         return len(self.chosen)

@@ -26,6 +26,16 @@ class Mixture:
     label_probs: np.ndarray  # (K, C)
     prediction_probs: np.ndarray | None  # (K, C)
 
+    def __post_init__(self) -> None:
+        """Refuse parts that do not belong together, as a damaged file may hold: kernels check no bounds."""
+        k, d = np.shape(self.means)
+        of_covariance = {"diag": (k, d), "spherical": (k,), "full": (k, d, d), "tied": (d, d)}
+        shapes = [(self.weights, (k,)), (self.covariances, of_covariance[self.covariance_type])]
+        if self.prediction_probs is not None:
+            shapes.append((self.prediction_probs, np.shape(self.label_probs)))
+        if any(np.shape(part) != shape for part, shape in shapes) or np.shape(self.label_probs)[:1] != (k,):
+            raise ValueError(f"the parts of a mixture of {k} components in {d} columns have other shapes")
+
     @property
     def n_components(self) -> int:
         """K."""

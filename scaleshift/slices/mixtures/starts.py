@@ -50,11 +50,12 @@ class Confusion:
     def __call__(self, block: Block, kind: Kind) -> np.ndarray:
         """Cells, tiled along the components, and noise; rows are normalised before and after."""
         label, prediction = block.columns["label"], block.columns.get("prediction")
-        cells = (label[:, None] == np.arange(kind.n_labels)).astype(np.float64)
-        if prediction is not None:
-            cells = (cells[:, :, None] * prediction[:, None, :]).reshape(len(cells), -1)
-        repeats = -(-self.n_components // cells.shape[1])
-        tiled = np.tile(cells, (1, repeats))[:, : self.n_components]
+        turn, n = np.arange(self.n_components), kind.n_labels
+        if prediction is None:
+            tiled = (label[:, None] == turn % n).astype(np.float64)
+        else:  # the cells that have a turn alone: all C^2 of them may be more than memory holds
+            true, predicted = np.divmod(turn % (n * n), n)
+            tiled = (label[:, None] == true) * prediction[:, predicted].astype(np.float64)
         mass = tiled.sum(axis=1, keepdims=True)
         # With fewer components than cells some rows have none of their own: noise alone decides.
         tiled = np.divide(tiled, mass, out=np.zeros_like(tiled), where=mass > 0)

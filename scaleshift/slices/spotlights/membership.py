@@ -22,10 +22,28 @@ class SpotlightSlices:
     radii: np.ndarray | None  # (n_slices,) squared, where a membership is a half; None: unsaturated
     peaks: np.ndarray  # (n_slices,) strongest light on a row of the fit
 
+    def __post_init__(self) -> None:
+        """Refuse parts that do not belong together, as a damaged file may hold: kernels check no bounds."""
+        radii = self.peaks if self.radii is None else self.radii
+        if np.ndim(self.means) != 2 or any(
+            np.shape(part) != (len(self.means),) for part in (self.precisions, self.peaks, radii)
+        ):
+            raise ValueError("the parts of the spotlights have other shapes than their means")
+
     @property
     def n_slices(self) -> int:
         """Best first."""
         return len(self.means)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether every spotlight is one."""
+        return True
+
+    @property
+    def n_labels(self) -> None:
+        """Any number."""
+        return None
 
     @property
     def centres(self) -> np.ndarray:
