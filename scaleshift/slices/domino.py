@@ -299,6 +299,10 @@ class DominoSlicer(Slicer):
     def _slices(self) -> MixtureSlices:
         return self._of(self.slice_components_)
 
+    @property
+    def _is_sound(self) -> bool:
+        return self._slices.is_sound(self.preparation_.kind.n_labels) and super()._is_sound
+
     def _of(self, components: np.ndarray) -> MixtureSlices:
         return self._made(self.mixture_, components)
 

@@ -248,3 +248,14 @@ def test_phrases_of_any_length_are_ranked_alike():
         again = phrases.ranked(directions, vectors * scale)
         np.testing.assert_array_equal(again[0], number)
         np.testing.assert_allclose(again[1], cosine)
+
+
+def test_metadata_and_features_in_another_order_are_refused():
+    order = np.random.default_rng(0).permutation(N)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = slicer().fit(None, frame, Y, P)
+    beside = pd.DataFrame({"size": X[:, 0]}, index=order)
+    for name in ("metadata", "features"):
+        with pytest.raises(DataError, match=f"X and {name} have rows of different names or order"):
+            model.describe(None, frame, Y, P, **{name: beside})
+        model.describe(None, frame, Y, P, **{name: beside.reset_index(drop=True)})
