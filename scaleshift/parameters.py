@@ -37,12 +37,7 @@ def check_switch(name: str, value: Any) -> None:
     Traceback (most recent call last):
     scaleshift.errors.DataError: soft='no': expected True or False
     """
-    check(
-        name,
-        value,
-        lambda v: isinstance(v, bool | int | np.bool_ | np.integer) and v in (0, 1),
-        "True or False",
-    )
+    check(name, value, is_switch, "True or False")
 
 
 def check_replicates(n_bootstrap: Any) -> None:
@@ -69,3 +64,14 @@ def is_whole(value: Any) -> bool:
     (True, False, False)
     """
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_switch(value: Any) -> bool:
+    """Whether a value is True or False, or a whole number that stands for one.
+
+    Examples
+    --------
+    >>> is_switch(False), is_switch(1), is_switch(2), is_switch("no")
+    (True, True, False, False)
+    """
+    return isinstance(value, bool | int | np.bool_ | np.integer) and value in (0, 1)

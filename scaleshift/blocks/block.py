@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
+from uuid import uuid4
 
 import dask.array as da
 import numpy as np
+from dask.highlevelgraph import HighLevelGraph
+from dask.task_spec import DataNode
 
 from scaleshift.blocks import labels
 from scaleshift.blocks.treatment import Treatment, check_treatment
 from scaleshift.errors import DataError
-from scaleshift.kernels.reference import to_numpy
+from scaleshift.kernels.reference import namespace, to_numpy
 
 Invalid = Literal["raise", "drop"]
 
@@ -25,6 +28,12 @@ class Block(NamedTuple):
     start: int  # absolute number of the first row
     valid: np.ndarray  # (n,) bool: False where a value was not finite
     invalid_by_column: np.ndarray  # (n_markers,) how many values of each column were not finite
+
+    def rows(self, chosen: slice) -> Block:
+        """The same of consecutive rows; what is counted by column stays that of all."""
+        columns = {name: values[chosen] for name, values in self.columns.items()}
+        start = self.start + (chosen.start or 0)
+        return self._replace(x=self.x[chosen], columns=columns, start=start, valid=self.valid[chosen])
 
     def codes(self, name: str) -> np.ndarray:
         """Codes of a column, -1 also for rows that are not finite."""
@@ -128,15 +137,12 @@ class Rows:
         """The same rows with Dask arrays, one block at least."""
         if isinstance(self.x, da.Array):
             return self
-        chunks = (len(self.x),)
+        sizes = (len(self.x),)
         columns, unread = (
-            {
-                name: replace(c, values=to_dask(c.values, (chunks, *c.values.shape[1:])))
-                for name, c in group.items()
-            }
+            {name: replace(c, values=to_dask(c.values, sizes)) for name, c in group.items()}
             for group in (self.columns, self.unread)
         )
-        x = to_dask(self.x, (chunks, (self.x.shape[1],)))
+        x = to_dask(self.x, sizes)
         return replace(self, x=x, columns=columns, unread=unread)
 
 
@@ -200,7 +206,7 @@ def _finite(x: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     none = np.zeros(x.shape[1])
     if x.dtype.kind != "f":
         return x, np.ones(len(x), bool), none
-    xp = np if isinstance(x, np.ndarray) else x.__array_namespace__()
+    xp = namespace(x)
     with np.errstate(all="ignore"):
         if bool(xp.isfinite(xp.sum(x))):
             return x, np.ones(len(x), bool), none
@@ -211,6 +217,20 @@ def _finite(x: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     return x, to_numpy(valid), to_numpy(by_column).astype(np.float64)
 
 
-def to_dask(array: Any, chunks: Any) -> da.Array:
-    """An array in memory as a Dask array: not copied, not hashed."""
-    return da.from_array(array, chunks=chunks, meta=array[:0], name=False, asarray=False)
+def to_dask(array: Any, sizes: tuple[int, ...]) -> da.Array:
+    """An array in memory as a Dask array of views of its rows: not copied, as Dask would, and not hashed.
+
+    Parameters
+    ----------
+    array : numpy or CuPy array, shape (n, ...)
+    sizes : tuple of int
+        Rows of each block; they add up to n.
+    """
+    name, meta = f"rows-{uuid4().hex}", array[:0]
+    ends = np.cumsum(sizes).tolist()
+    views: dict[Any, Any] = {}
+    for number, (size, end) in enumerate(zip(sizes, ends, strict=True)):
+        key = (name, number, *(0 for _ in array.shape[1:]))
+        views[key] = DataNode(key, array[end - size : end])
+    layers = HighLevelGraph.from_collections(name, views)
+    return da.Array(layers, name, (sizes, *((size,) for size in array.shape[1:])), meta=meta)

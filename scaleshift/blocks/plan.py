@@ -128,7 +128,7 @@ def explain(estimator: Any, X: Any, y: Any = None, sample: Any = None, **outcome
     Parameters
     ----------
     estimator : estimator
-        Not fitted: ``fit(X, y, sample)`` is explained. Fitted: ``predict(X, sample)``.
+        Not fitted: ``fit(X, y, sample)`` is explained. Fitted: ``predict(X, sample)``; of slicers the fit.
     X, y, sample : array-like
         As in `fit` or `predict`.
     **outcomes : array-like
@@ -161,7 +161,7 @@ def explain(estimator: Any, X: Any, y: Any = None, sample: Any = None, **outcome
     """
     if not hasattr(estimator, "_plan") and not hasattr(estimator, "_plan_fit"):
         raise TypeError(f"{type(estimator).__name__} cannot be explained: pass an estimator such as DFM()")
-    if y is not None and _is_fitted(estimator):
+    if hasattr(estimator, "_plan") and y is not None and _is_fitted(estimator):
         raise DataError(
             "the estimator is fitted, so predict(X, sample) is explained, which takes no y: leave y out, or "
             "pass sklearn.base.clone(estimator) for another fit"

@@ -75,9 +75,9 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
             columns[name] = _column(values_, name)
     in_memory = not isinstance(x, da.Array)
     if in_memory and any(isinstance(c.values, da.Array) for c in columns.values()):
-        x, in_memory = to_dask(x, (_cut(len(x)), (x.shape[1],))), False
+        x, in_memory = to_dask(x, _cut(len(x))), False
     if in_memory and len(x) > BLOCK_ROWS:
-        x = to_dask(x, (_cut(len(x)), (x.shape[1],)))
+        x = to_dask(x, _cut(len(x)))
     if "sample" not in columns:
         columns["sample"] = Column(_zeros(x), np.array(["all"]), coded=True)
     columns = {name: replace(c, values=aligned(c.values, x, name)) for name, c in columns.items()}
@@ -107,11 +107,28 @@ def with_numbers(rows: Rows, **numbers: Any) -> Rows:
     >>> rows.columns["proba"].values.shape
     (2, 2)
     """
-    given = {name: _numbers(values, name) for name, values in numbers.items()}
-    if rows.is_one_block and any(isinstance(values, da.Array) for values in given.values()):
+    return with_columns(rows, **{name: Column(_numbers(values, name)) for name, values in numbers.items()})
+
+
+def with_columns(rows: Rows, **columns: Column) -> Rows:
+    """The same rows with more columns, aligned with X; a lazy column makes blocks of rows in memory.
+
+    Raises
+    ------
+    ChunkError
+        If a column has not as many rows as X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = Column(np.array([0, 1]), np.array(["B", "T"]), coded=True)
+    >>> with_columns(as_rows(np.ones((2, 1))), predicted=codes).categories("predicted").tolist()
+    ['B', 'T']
+    """
+    if rows.is_one_block and any(isinstance(column.values, da.Array) for column in columns.values()):
         rows = replace(rows.as_dask(), in_memory=False)
-    columns = {name: Column(aligned(values, rows.x, name)) for name, values in given.items()}
-    return replace(rows, columns={**rows.columns, **columns})
+    beside = {name: replace(c, values=aligned(c.values, rows.x, name)) for name, c in columns.items()}
+    return replace(rows, columns={**rows.columns, **beside})
 
 
 def first_rows(rows: Rows, n: int) -> np.ndarray:
@@ -236,7 +253,7 @@ def aligned(values: Any, x: Any, name: str) -> Any:
         return values
     if isinstance(values, da.Array):
         return values if values.chunks[0] == x.chunks[0] else values.rechunk({0: x.chunks[0]})
-    return to_dask(values, (x.chunks[0], *values.shape[1:]))
+    return to_dask(values, x.chunks[0])
 
 
 def _cut(n: int) -> tuple[int, ...]:

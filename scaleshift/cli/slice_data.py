@@ -290,7 +290,7 @@ def _variable(group: xr.Dataset, asked: Asked, option: str, name: str) -> Any:
 
 def _by_model(model: Any, x: Any, labels: np.ndarray, remarks: list[str]) -> tuple[np.ndarray, Any]:
     """All classes, and a model's probabilities in their order."""
-    from scaleshift.models import known_classes, name_of_model, predictions
+    from scaleshift.models import known_classes, name_of_model, other_classes, predictions
 
     known = known_classes(model)
     name = name_of_model(model)
@@ -301,8 +301,6 @@ def _by_model(model: Any, x: Any, labels: np.ndarray, remarks: list[str]) -> tup
         return labels, predictions(model, x, classes=labels, columns=known)
     strange = [label for label in labels.tolist() if label not in known.tolist()]
     if strange:
-        from scaleshift.models import other_classes
-
         raise DataError(other_classes(model, known.tolist(), labels.tolist()))
     classes = _union(name, known, labels)
     return classes, predictions(model, x, classes=classes)

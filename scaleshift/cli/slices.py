@@ -162,10 +162,7 @@ def _slicer(
         raise click.UsageError(
             f"--slices {n_slices} are more than {DEFAULT_COMPONENTS} --components: raise these"
         )
-    found = getattr(package, METHODS[method], None)
-    if found is None:
-        raise click.UsageError(f"--method {method} is not in this version: use domino")
-    return found(**settings)
+    return getattr(package, METHODS[method])(**settings)
 
 
 def _described(slicer: Any, asked: Asked) -> xr.Dataset:

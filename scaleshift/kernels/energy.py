@@ -7,13 +7,12 @@ integral of squared differences of distribution functions. Plain code for numpy 
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 
 from scaleshift.kernels.families import euclidean_distances
-from scaleshift.kernels.reference import class_means, host_codes, library, tile_rows, tiles, to_numpy
+from scaleshift.kernels.reference import class_means, host_codes, namespace, tile_rows, tiles, to_numpy
 
 Array = Any  # numpy.ndarray or cupy.ndarray
 _HUGE = 1e100  # its square is finite
@@ -65,7 +64,7 @@ def energy_sums(
     array([[4., 6.],
            [0., 2.]])
     """
-    xp = sys.modules[library(x)]
+    xp = namespace(x)
     codes = host_codes(groups, n_groups, x.shape[0])
     kept, means = class_means(host_codes(point_groups, n_point_groups, points.shape[0]), n_point_groups)
     sums = np.zeros((n_groups, n_point_groups + 1))
@@ -133,7 +132,7 @@ def sliced_sums(
     >>> sliced_sums(x, np.array([0, 0]), 1, np.array([[1.0]]), np.array([0.0]), ends, n_bins=1)
     array([[0.  , 0.75, 0.25, 1.  ]])
     """
-    xp = sys.modules[library(x)]
+    xp = namespace(x)
     codes = host_codes(groups, n_groups, x.shape[0])
     w, middle = xp.asarray(directions, dtype=xp.float64), xp.asarray(centre, dtype=xp.float64)
     e0, e1, e2, e3 = xp.asarray(ends, dtype=xp.float64).T

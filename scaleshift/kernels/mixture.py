@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scaleshift.kernels.reference import Array, library, to_numpy
+from scaleshift.kernels.reference import Array, namespace, tile_rows, to_numpy
 
 COVARIANCES = ("diag", "spherical", "full", "tied")
 EPSILON = float(np.finfo(np.float64).eps)
-_TILE_ELEMENTS = {"numpy": 1 << 17, "cupy": 1 << 24}  # of (rows, components) and of (rows, columns)
 
 
 class Components(NamedTuple):
@@ -89,7 +88,7 @@ def mixture_sums(x: Array, outcomes: Outcomes, components: Components) -> dict[s
     total: dict[str, np.ndarray] = {}
     for tile, rows in _tiles(x, outcomes, components.means.shape):
         joint = log_joint(tile, rows, components)
-        xp, parts, evidence = _namespace(joint), [], []
+        xp, parts, evidence = namespace(joint), [], []
         for _, model in components.models:
             part, lse = _softmax(joint[:, model])
             parts.append(part)
@@ -128,7 +127,7 @@ def responsibility_sums(
     >>> sums["n"].tolist(), sums["x"].tolist()
     ([1.5, 0.5], [[1.5], [0.5]])
     """
-    xp = _namespace(x)
+    xp = namespace(x)
     x, r = xp.asarray(x, dtype=np.float64), responsibilities
     v = xp.ones(len(x)) if outcomes.weight is None else xp.asarray(outcomes.weight, dtype=np.float64)
     r = r * v[:, None]
@@ -154,7 +153,7 @@ def log_joint(x: Array, outcomes: Outcomes, components: Components) -> Array:
 
     L_ik = log w_k + log N(x_i | mu_k, Sigma_k) + g log(p_k[y_i] + eps) + h log(q_k . yhat_i + eps)
     """
-    xp = _namespace(x)
+    xp = namespace(x)
     result = _log_gaussian(xp, xp.asarray(x, dtype=np.float64), components)
     with np.errstate(divide="ignore"):  # a component of weight 0
         result += xp.log(xp.asarray(components.weights))
@@ -195,7 +194,7 @@ def _log_gaussian(xp: Any, x: Array, components: Components) -> Array:
 
 def _softmax(joint: Array) -> tuple[Array, Array]:
     """Responsibilities (n, K) and log sum exp (n,) of log joint densities."""
-    xp = _namespace(joint)
+    xp = namespace(joint)
     highest = joint.max(axis=1, keepdims=True)
     powers = xp.exp(joint - highest)
     mass = powers.sum(axis=1, keepdims=True)
@@ -204,11 +203,7 @@ def _softmax(joint: Array) -> tuple[Array, Array]:
 
 def _tiles(x: Array, outcomes: Outcomes, shape: tuple[int, int]) -> Iterator[tuple[Array, Outcomes]]:
     """Rows few enough that a tile with K components or d columns is small; one tile at least."""
-    n_rows = max(1, _TILE_ELEMENTS[library(x)] // max(*shape, 1))
+    n_rows = tile_rows(x, max(shape))
     for start in range(0, max(len(x), 1), n_rows):
         rows = slice(start, start + n_rows)
         yield x[rows], outcomes.rows(rows)
-
-
-def _namespace(x: Array) -> Any:
-    return np if isinstance(x, np.ndarray) else x.__array_namespace__()

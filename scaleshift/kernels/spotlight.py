@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scaleshift.kernels.reference import Array, library, to_numpy
+from scaleshift.kernels.reference import Array, namespace, tile_rows, to_numpy
 
 SHAPES = ("gaussian", "epanechnikov")
-_TILE_ELEMENTS = {"numpy": 1 << 17, "cupy": 1 << 24}  # of (rows, spotlights) and of (rows, columns)
 _HIGHEST = 700.0  # exponent that float64 still holds
 
 
@@ -82,9 +81,9 @@ def spotlight_sums(
     >>> sums["weight"].tolist(), sums["loss"].tolist(), sums["r"].tolist()
     ([1.75], [2.5], [2.0])
     """
-    xp = _namespace(x)
+    xp = namespace(x)
     means = xp.asarray(spotlights.means)
-    n_rows = max(1, _TILE_ELEMENTS[library(x)] // max(*means.shape, 1))
+    n_rows = tile_rows(x, max(means.shape))
     total: Any = 0.0
     for start in range(0, max(len(x), 1), n_rows):
         rows = slice(start, start + n_rows)
@@ -111,9 +110,9 @@ def light(x: Array, spotlights: Spotlights) -> np.ndarray:
     array([[1.    ],
            [0.3679]])
     """
-    xp = _namespace(x)
+    xp = namespace(x)
     result = np.empty((len(x), len(spotlights.means)))
-    n_rows = max(1, _TILE_ELEMENTS[library(x)] // max(*spotlights.means.shape, 1))
+    n_rows = tile_rows(x, max(spotlights.means.shape))
     for start in range(0, len(x), n_rows):
         tile = xp.asarray(x[start : start + n_rows], dtype=np.float64)
         u, _ = _light(xp, _distances(xp, tile, xp.asarray(spotlights.means), None), spotlights)
@@ -123,7 +122,7 @@ def light(x: Array, spotlights: Spotlights) -> np.ndarray:
 
 def distances(x: Array, means: np.ndarray) -> np.ndarray:
     """Squared distances of rows and means, (n, R) float64. Of few rows: nothing is cut into tiles here."""
-    xp = _namespace(x)
+    xp = namespace(x)
     return to_numpy(_distances(xp, xp.asarray(x, dtype=np.float64), xp.asarray(means), None)).T
 
 
@@ -161,7 +160,3 @@ def _named(packed: np.ndarray, means: np.ndarray) -> dict[str, np.ndarray]:
         "r": r,
         "r_loss": r_loss,
     }
-
-
-def _namespace(x: Array) -> Any:
-    return np if isinstance(x, np.ndarray) else x.__array_namespace__()

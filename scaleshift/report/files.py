@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from scaleshift.errors import DataError
 
+if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
+    from matplotlib.figure import Figure
+
+DOTS = 150  # an inch of a picture
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -31,6 +37,13 @@ def replacing(path: str | os.PathLike[str], *suffixes: str) -> Iterator[Path]:
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_png(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure; names in scripts that the font lacks become boxes."""
+    with replacing(path, ".png") as temporary, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
+        figure.savefig(temporary, dpi=DOTS)
 
 
 def write_csv(frame: pd.DataFrame, path: Path, text: list[str]) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
 
-from scaleshift.report.files import replacing
+from scaleshift.report.files import write_png
 from scaleshift.report.slices import is_slices, slice_plot
-from scaleshift.report.table import printable, require
+from scaleshift.report.table import require, short
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.artist import Artist
@@ -28,7 +27,6 @@ UNKNOWN: dict[str, Any] = {"facecolor": "#D9D9D9", "hatch": "/////", **EDGE}
 FLAG_COLOUR = "#B2182B"
 LONGEST_NAME = 40  # characters of a name that are drawn
 LONGEST_FIGURE = 26.5  # inches, 4 000 dots; more samples than that takes get thinner bars
-DOTS = 150  # an inch
 CHARACTER = 0.085  # inches, at 9 points
 LEGEND_ROW = 0.22  # inches, at 9 points
 
@@ -77,8 +75,8 @@ def plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figu
     if is_slices(result):
         return slice_plot(result, path)
     require(result, "proportion", "unknown", "flag")
-    samples = [_short(name) for name in result["sample"].values]
-    labels = [_short(name) for name in result["label"].values]
+    samples = [short(name, LONGEST_NAME) for name in result["sample"].values]
+    labels = [short(name, LONGEST_NAME) for name in result["label"].values]
     layout = _layout(samples, labels)
     figure = Figure(figsize=(layout.width, layout.height), layout="constrained")
     axes = figure.add_subplot()
@@ -86,9 +84,7 @@ def plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figu
     _draw_axes(axes, samples, layout)
     _draw_legend(figure, entries, layout)
     if path is not None:
-        with replacing(path, ".png") as temporary, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph")  # names in scripts that the font lacks: boxes
-            figure.savefig(temporary, dpi=DOTS)
+        write_png(figure, path)
     return figure
 
 
@@ -221,10 +217,3 @@ def _style(label: int) -> dict[str, Any]:
     colour = np.array(to_rgb(PALETTE[label % len(PALETTE)]))
     colour += tint * (1 - colour) if tint > 0 else tint * colour
     return {"facecolor": tuple(colour), "hatch": hatch, **EDGE}
-
-
-def _short(name: object) -> str:
-    """A name on one line, its middle left out if it is long: names often differ at their ends."""
-    line = printable(name)
-    half = LONGEST_NAME // 2
-    return line if len(line) <= LONGEST_NAME else f"{line[: half - 1]}…{line[-half:]}"

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 import os
 import textwrap
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from rich import box
 from rich.console import Group
+from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
 from scaleshift.errors import DataError
-from scaleshift.report.files import replacing, write_csv
-from scaleshift.report.table import printable
+from scaleshift.report.files import replacing, write_csv, write_png
+from scaleshift.report.table import printable, short
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.axes import Axes
@@ -32,7 +32,6 @@ MOST_PANELS = 24
 MOST_NUMBERS = 12  # of slices that are written beside their bars
 COLUMNS = 3  # of panels
 PANEL_WIDTH, BAR, PANEL_EXTRA = 3.6, 0.2, 0.75  # inches
-DOTS = 150  # an inch
 LONGEST_NAME = 24  # characters of a feature
 P_CAPTION = "p: probability of as many errors by chance"
 
@@ -88,7 +87,7 @@ def slice_text(result: xr.Dataset, *, width: int | None = None) -> Group:
     result : xarray.Dataset
         What a slicer's ``describe`` returns.
     width : int, optional
-        Characters a line; default: those of the terminal.
+        Characters a line of the sentences; default: those of the terminal. No number is cut.
 
     Returns
     -------
@@ -119,7 +118,7 @@ def slice_text(result: xr.Dataset, *, width: int | None = None) -> Group:
         sentences.add_row(Text(str(one["slice"].item())), Text(printable(one["words"].item())))
         if one["flag"].item():
             sentences.add_row(Text("!"), Text(printable(one["flag"].item()), "italic"))
-    return Group(shown, Text(_caption(result, errors), "italic"), Text(""), sentences)
+    return Group(shown, Text(_caption(result, errors), "italic"), Text(""), Constrain(sentences, width))
 
 
 def _numbers(one: xr.Dataset, errors: bool) -> list[str]:
@@ -196,9 +195,7 @@ def slice_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -
     for axes in grid[panels + 1 :]:
         axes.remove()
     if path is not None:
-        with replacing(path, ".png") as temporary, warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Glyph")  # names in scripts that the font lacks: boxes
-            figure.savefig(temporary, dpi=DOTS)
+        write_png(figure, path)
     return figure
 
 
@@ -233,7 +230,7 @@ def _draw_profile(axes: Axes, one: xr.Dataset, reach: float) -> None:
     chosen = np.argsort(-np.abs(difference), kind="stable")[:MOST_FEATURES]
     values = difference[chosen]
     axes.barh(np.arange(len(chosen)), values, color=[HIGH if v > 0 else LOW for v in values], height=0.7)
-    names = [_short(one["feature"].values[i]) for i in chosen]
+    names = [short(one["feature"].values[i], LONGEST_NAME) for i in chosen]
     axes.set_yticks(np.arange(len(chosen)), names, size=8, parse_math=False)
     axes.invert_yaxis()
     axes.axvline(0, color="black", linewidth=0.8)
@@ -305,12 +302,6 @@ def _per_cent(share: float) -> str:
     if np.isnan(share):
         return "-"
     return f"{100 * share:.0f}" if share >= 0.0995 else f"{100 * share:.2g}"
-
-
-def _short(name: Any) -> str:
-    line = printable(name)
-    half = LONGEST_NAME // 2
-    return line if len(line) <= LONGEST_NAME else f"{line[: half - 1]}…{line[-half:]}"
 
 
 def _example() -> xr.Dataset:

@@ -203,6 +203,19 @@ def printable(name: object) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(name))
 
 
+def short(name: object, longest: int) -> str:
+    """A name on one line, its middle left out if it is long: names often differ at their ends.
+
+    Examples
+    --------
+    >>> short("CD4 T cells, central memory", 12)
+    'CD4 T…memory'
+    """
+    line = printable(name)
+    half = longest // 2
+    return line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"
+
+
 def _captions(result: xr.Dataset, columns: list[_Column]) -> Iterator[str]:
     """What the table's numbers are, and what an unknown share is compared with."""
     cells = [cell for column in columns for cell in column.cells]

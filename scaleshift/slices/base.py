@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import xarray as xr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from scaleshift.blocks import graph, passes
+from scaleshift.blocks import graph, noise, passes
 from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.errors import DataError
 from scaleshift.kernels.mixture import Outcomes
+from scaleshift.parameters import check, is_whole
+from scaleshift.slices import checkpoint
 from scaleshift.slices.describing import description
-from scaleshift.slices.describing.profile import SliceProfile, profile
+from scaleshift.slices.describing.profile import profile
 from scaleshift.slices.inputs import Given, given, refuse_other_order
-from scaleshift.slices.outcomes import Kind, learn_kind
-from scaleshift.slices.prepared import Preparation, prepare
+from scaleshift.slices.meanings import Meaning
+from scaleshift.slices.outcomes import learn_kind
+from scaleshift.slices.prepared import Preparation, known_outcomes, prepare
 from scaleshift.slices.projection import Projection, principal
 from scaleshift.slices.survey import Survey, survey
+
+HOLDOUT = 0.2  # share of rows that only judge
 
 
 class Slices(Protocol):
@@ -49,16 +54,31 @@ class Slices(Protocol):
         """Highest for the rows most like the slice: (n, n_slices)."""
 
 
+class Begun(NamedTuple):
+    """What a fit starts from, or goes on from."""
+
+    rows: Rows
+    seen: Survey
+    preparation: Preparation
+    job: str  # fingerprint of data and parameters
+    state: Any  # in which an earlier one was killed; None at the beginning
+
+
 class Slicer(BaseEstimator, ABC):
-    """Slices of data where a model fails."""
+    """Slices of data where a model fails: what all slicers answer, and how each begins and ends its fit."""
 
     METHOD: str
     CITATION: str
 
+    MEANINGS: ClassVar[Mapping[str, Meaning]] = {}  # of parameters
+
     n_slices: int
+    n_pca_components: int | None = None
+    holdout: float
     random_state: Any
     invalid: Invalid = "raise"
-    checkpoint: str | os.PathLike[str] | None
+    compat: str | None = None
+    checkpoint: str | os.PathLike[str] | None = None
 
     @property
     @abstractmethod
@@ -201,29 +221,77 @@ class Slicer(BaseEstimator, ABC):
 
     # For the slicers themselves ------------------------------------------------------------------------
 
-    def _learn_preparation(
-        self, found: Given, *, n_components: int | None, dtype: str, seed: int, holdout: float
-    ) -> tuple[Rows, Survey, Preparation]:
-        """What kind of outcome there is, and in which coordinates: one pass.
+    def _check(self) -> None:
+        """Refuse parameters that have no meaning."""
+        for name, (meaningful, expected) in self.MEANINGS.items():
+            check(name, getattr(self, name), meaningful, expected)
 
-        `n_components` None leaves embeddings as they are, but for their mean.
+    @property
+    def _n_components(self) -> int | None:
+        """Principal components that slices are sought in; None: the embeddings as they are."""
+        return self.n_pca_components
+
+    @property
+    def _dtype(self) -> str:
+        """Of prepared rows: published numbers are those of float64."""
+        return "float64" if self.compat else "float32"
+
+    @property
+    def _holdout(self) -> float:
+        """Share of the rows that the fit does not see: none of the published ones."""
+        return 0.0 if self.compat else self.holdout
+
+    def _projection(self, seen: Survey) -> Projection:
+        """Coordinates in which slices are sought."""
+        if self._n_components is None:
+            return Projection(seen.mean, None)
+        return principal(seen.mean, seen.scatter, self._n_components)
+
+    def _begin(self, found: Given, **given: Any) -> Begun:
+        """What kind of outcome there is, and in which coordinates: one pass. A checkpoint is looked for.
+
+        `given` is what else was given to the fit, as a fingerprint can hold it.
         """
         if found.is_empty:
             raise DataError("there are no rows to learn slices from")
+        resumed = checkpoint.read(self.checkpoint)
+        seed = noise.seed_of(self.random_state) if resumed is None else resumed.seed
         kind = learn_kind(found)
         rows = kind.rows(found, self.invalid)
-        seen = survey(rows, kind, n_components is not None, seed, holdout)
+        seen = survey(rows, kind, self._n_components is not None, seed, self._holdout)
         if not seen.n_rows:
             raise DataError("all rows have the weight 0: nothing can be learned from them")
-        projection = Projection(seen.mean, None)
-        if n_components is not None:
-            projection = principal(seen.mean, seen.scatter, n_components)
-        return rows, seen, Preparation(kind, projection, dtype, seed, holdout)
+        preparation = Preparation(kind, self._projection(seen), self._dtype, seed, self._holdout)
+        parameters = {name: value for name, value in self.get_params().items() if name != "checkpoint"}
+        if not is_whole(self.random_state):  # the seed that it gave is in the checkpoint
+            parameters["random_state"] = None
+        job = checkpoint.fingerprint(
+            {"parameters": parameters, "kind": kind.fingerprint, "rows": seen.fingerprint, **given}
+        )
+        checkpoint.check(resumed, job, self.checkpoint)
+        return Begun(rows, seen, preparation, job, None if resumed is None else resumed.state)
 
-    def _profile(self, rows: Rows, slices: Slices, preparation: Preparation) -> SliceProfile:
-        """What `describe` tells of the rows of the fit, to be kept as `profile_`: one pass over raw rows."""
-        names = [name for name in rows.columns if name != "resp"]
-        return profile(rows.only(*names), slices, preparation)
+    def _write(self, begun: Begun, state: Any) -> None:
+        """Keep the state of a fit, where a path was given for it."""
+        checkpoint.write(self.checkpoint, checkpoint.Checkpoint(begun.job, begun.preparation.seed, state))
+
+    def _set(self, begun: Begun, slices: Slices, **found: Any) -> Self:
+        """Set what was learned, and what `describe` tells of: one pass. At once, or an earlier fit stays."""
+        rows, preparation = begun.rows, begun.preparation
+        told = rows.only(*(name for name in rows.columns if name != "resp"))
+        everything = {
+            "preparation_": preparation,
+            "markers_": rows.markers,
+            "n_features_in_": rows.n_markers,
+            "n_invalid_": begun.seen.n_invalid,
+            "seed_": preparation.seed,
+            "classes_": preparation.kind.classes,
+            "profile_": profile(told, slices, preparation),
+            **found,
+        }
+        for name, value in everything.items():
+            setattr(self, name, value)
+        return self
 
     def _rows(self, found: Given) -> Rows:
         """Rows to be told about, their columns matched with those of the fit."""
@@ -255,9 +323,7 @@ class Slicer(BaseEstimator, ABC):
         rows = self._rows(found)
         slices = self._slices if slices is None else slices
         told = {"slices": slices, "preparation": self.preparation_}
-        fill = (
-            np.nan if np.dtype(dtype).kind == "f" else 0
-        )  # of rows that are not finite, where these are let in
+        fill = np.nan if np.dtype(dtype).kind == "f" else 0  # of rows that are not finite, where let in
         result = passes.map_rows(leaf, rows, slices.n_slices, dtype=dtype, fill=fill, **told)
         return graph.compute(result, in_memory=True) if rows.in_memory else result
 
@@ -272,9 +338,3 @@ def assigned_leaf(block: Block, slices: Slices, preparation: Preparation) -> np.
     """Slices that the rows of a raw block are assigned to, (n, n_slices) 0 or 1."""
     prepared = prepare(block, preparation)
     return slices.assigned(prepared.x, known_outcomes(prepared, preparation.kind))
-
-
-def known_outcomes(prepared: Block, kind: Kind) -> Outcomes:
-    """What is known of a prepared block's rows, for memberships."""
-    columns = prepared.columns
-    return Outcomes(columns.get("label"), kind.n_labels, columns.get("prediction"))

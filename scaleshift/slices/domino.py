@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import warnings
 from dataclasses import replace
@@ -10,26 +11,21 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from scaleshift.blocks import noise, passes
-from scaleshift.blocks.block import Invalid, Kept, Rows
+from scaleshift.blocks import passes
+from scaleshift.blocks.block import Invalid, Kept
 from scaleshift.errors import DataError
-from scaleshift.parameters import check, is_whole
-from scaleshift.slices import checkpoint
-from scaleshift.slices.base import Slicer, membership_leaf
+from scaleshift.slices.base import HOLDOUT, Begun, Slicer, membership_leaf
 from scaleshift.slices.inputs import Given, given
 from scaleshift.slices.mixtures import meanings, ranking, starts
 from scaleshift.slices.mixtures.beginnings import first_fits
 from scaleshift.slices.mixtures.expectation import Fit, Settings, climb, expect
 from scaleshift.slices.mixtures.membership import MixtureSlices
 from scaleshift.slices.mixtures.mixture import Mixture, Powers
-from scaleshift.slices.outcomes import Classification, Kind
-from scaleshift.slices.prepared import Preparation, prepare
-from scaleshift.slices.survey import Survey
+from scaleshift.slices.outcomes import Kind
+from scaleshift.slices.prepared import prepare
 
 if TYPE_CHECKING:
     from scaleshift.blocks.plan import Plan
-
-HOLDOUT = 0.2  # share of rows that only judge
 
 
 class DominoSlicer(Slicer):
@@ -41,7 +37,9 @@ class DominoSlicer(Slicer):
     Parameters
     ----------
     n_slices : int, default 5
+        Components that are told as slices, at most `n_mixture_components`.
     covariance_type : {"diag", "spherical", "full", "tied"}, default "diag"
+        Shape of a component, as in scikit-learn's `GaussianMixture`.
     n_pca_components : int or None, default 128
         Principal components of the embeddings that are modelled; all of them where there are fewer. None: the
         embeddings as they are.
@@ -59,6 +57,7 @@ class DominoSlicer(Slicer):
     confusion_noise : float, default 1e-3
         What tells the components of a cell apart where `init_params` is "confusion".
     random_state : None, int or numpy.random.Generator
+        Of the start, and of the rows held out.
     tol : float, default 1e-3
         Of the mean log-likelihood: where it changes by less, the fit has converged.
     reg_covar : float, default 1e-6
@@ -90,6 +89,7 @@ class DominoSlicer(Slicer):
     n_iter_ : int
         Passes of expectation-maximisation over all rows.
     converged_ : bool
+        Whether the last pass changed the mean log-likelihood by less than `tol`.
     slice_components_ : numpy.ndarray of int64, shape (n_slices,)
         Components that are slices, best first.
     slice_scores_ : numpy.ndarray, shape (K,)
@@ -122,6 +122,7 @@ class DominoSlicer(Slicer):
 
     METHOD = "Domino"
     CITATION = "Eyuboglu et al. (2022), Domino: Discovering systematic errors with cross-modal embeddings"
+    MEANINGS = meanings.DOMINO
 
     def __init__(
         self,
@@ -213,33 +214,20 @@ class DominoSlicer(Slicer):
             If `max_iter` passes were not enough.
         """
         self._check()
-        found = given(data, embeddings, targets, pred_probs, losses, sample_weight)
-        resumed = checkpoint.read(self.checkpoint)
-        seed = noise.seed_of(self.random_state) if resumed is None else resumed.seed
-        rows, seen, preparation = self._learn_preparation(
-            found,
-            n_components=self.n_pca_components,
-            dtype="float64" if self.compat else "float32",
-            seed=seed,
-            holdout=0.0 if self.compat else self.holdout,
-        )
-        job = checkpoint.fingerprint({"parameters": self._parameters(), "rows": seen.fingerprint})
-        checkpoint.check(resumed, job, self.checkpoint)
+        passed = {"init_resp": init_resp is not None}
+        begun = self._begin(given(data, embeddings, targets, pred_probs, losses, sample_weight), **passed)
         if init_resp is not None:
-            rows = starts.with_responsibilities(rows, init_resp, self.n_mixture_components)
-        kept = passes.keep(rows, prepare, preparation.row_bytes, preparation=preparation)
-        unit = 1.0 if self.compat else seen.variance or 1.0
+            rows = starts.with_responsibilities(begun.rows, init_resp, self.n_mixture_components)
+            begun = begun._replace(rows=rows)
+        preparation = begun.preparation
+        kept = passes.keep(begun.rows, prepare, preparation.row_bytes, preparation=preparation)
+        unit = 1.0 if self.compat else begun.seen.variance or 1.0
         settings = replace(self._settings, reg_covar=self.reg_covar * unit)
-        if resumed is None:
-            fits = first_fits(self, rows, kept, preparation, seen, settings, given_resp=init_resp is not None)
-        else:
-            fits = resumed.state
-
-        def after(state: list[Fit]) -> None:
-            checkpoint.write(self.checkpoint, checkpoint.Checkpoint(job, seed, state))
-
-        fits = climb(kept, preparation.kind, fits, settings, after)
-        return self._set(rows, kept, preparation, seen, fits, settings)
+        fits = begun.state
+        if fits is None:
+            fits = first_fits(self, begun, kept, settings, given_resp=init_resp is not None)
+        fits = climb(kept, preparation.kind, fits, settings, functools.partial(self._write, begun))
+        return self._rank(begun, kept, fits, settings)
 
     def predict_proba(
         self,
@@ -269,7 +257,7 @@ class DominoSlicer(Slicer):
         if not all_components:
             return self._map(membership_leaf, found, np.float64)
         everything = np.arange(len(self.weights_))
-        return self._map(membership_leaf, found, np.float64, self._of(everything))
+        return self._map(membership_leaf, found, np.float64, self._made(self.mixture_, everything))
 
     def _plan_fit(
         self, X: Any, y: Any, *, pred_probs: Any = None, losses: Any = None, sample_weight: Any = None
@@ -297,14 +285,11 @@ class DominoSlicer(Slicer):
 
     @property
     def _slices(self) -> MixtureSlices:
-        return self._of(self.slice_components_)
+        return self._made(self.mixture_, self.slice_components_)
 
     @property
     def _is_sound(self) -> bool:
         return self._slices.is_sound(self.preparation_.kind.n_labels) and super()._is_sound
-
-    def _of(self, components: np.ndarray) -> MixtureSlices:
-        return self._made(self.mixture_, components)
 
     def _made(self, mixture: Mixture, components: np.ndarray) -> MixtureSlices:
         return MixtureSlices(mixture, self._settings.powers, components, among_chosen=bool(self.compat))
@@ -317,25 +302,16 @@ class DominoSlicer(Slicer):
     @property
     def _sizes(self) -> list[int]:
         """Numbers of components that are fitted."""
-        return (
-            list(meanings.SIZES) if self.n_mixture_components == "auto" else [int(self.n_mixture_components)]
-        )
+        k = self.n_mixture_components
+        return list(meanings.SIZES) if k == "auto" else [int(k)]
 
-    def _set(
-        self,
-        rows: Rows,
-        kept: Kept,
-        preparation: Preparation,
-        seen: Survey,
-        fits: list[Fit],
-        settings: Settings,
-    ) -> Self:
-        """Keep the best mixture and rank its components: one pass. All at once, or an earlier fit stays."""
-        kind = preparation.kind
+    def _rank(self, begun: Begun, kept: Kept, fits: list[Fit], settings: Settings) -> Self:
+        """Keep the best mixture and rank its components: one pass, and that of the profile."""
+        kind, projection = begun.preparation.kind, begun.preparation.projection
         sums = expect(kept, kind, [fit.mixture for fit in fits], settings.powers)
         criterion = ranking.criterion(sums, fits)
         best = int(np.argmin(criterion))
-        fit = fits[best]
+        fit, mixture = fits[best], fits[best].mixture
         if not fit.converged:
             warnings.warn(
                 f"the mixture did not converge in {self.max_iter} passes (the mean log-likelihood still "
@@ -346,34 +322,24 @@ class DominoSlicer(Slicer):
         evidence = ranking.evidence(sums, fits, best)
         scores = ranking.RANKINGS[self._ranking(kind)](evidence)
         support = np.full(len(scores), np.inf) if self.compat else evidence.n
-        mixture, projection = fit.mixture, preparation.projection
         chosen = ranking.best(scores, support, self.n_slices)
-        found = {
-            "preparation_": preparation,
-            "markers_": rows.markers,
-            "n_features_in_": rows.n_markers,
-            "n_invalid_": seen.n_invalid,
-            "seed_": preparation.seed,
-            "fingerprint_": seen.fingerprint,
-            "classes_": kind.classes if isinstance(kind, Classification) else np.arange(kind.n_labels),
-            "mixture_": mixture,
-            "weights_": mixture.weights,
-            "means_": mixture.means + (projection.mean if projection.components is None else 0.0),
-            "covariances_": mixture.covariances,
-            "y_probs_": mixture.label_probs,
-            "y_hat_probs_": mixture.prediction_probs,
-            "lower_bound_": fit.lower_bound,
-            "lower_bounds_": np.array(fit.lower_bounds),
-            "n_iter_": len(fit.lower_bounds),
-            "converged_": fit.converged,
-            "slice_scores_": scores,
-            "slice_components_": chosen,
-            "profile_": self._profile(rows, self._made(mixture, chosen), preparation),
-            "bic_": {str(f.mixture.n_components): float(c) for f, c in zip(fits, criterion, strict=True)},
-        }
-        for name, value in found.items():
-            setattr(self, name, value)
-        return self
+        return self._set(
+            begun,
+            self._made(mixture, chosen),
+            mixture_=mixture,
+            weights_=mixture.weights,
+            means_=mixture.means + (projection.mean if projection.components is None else 0.0),
+            covariances_=mixture.covariances,
+            y_probs_=mixture.label_probs,
+            y_hat_probs_=mixture.prediction_probs,
+            lower_bound_=fit.lower_bound,
+            lower_bounds_=np.array(fit.lower_bounds),
+            n_iter_=fit.n_iter,
+            converged_=fit.converged,
+            slice_scores_=scores,
+            slice_components_=chosen,
+            bic_={str(f.mixture.n_components): float(c) for f, c in zip(fits, criterion, strict=True)},
+        )
 
     def _ranking(self, kind: Kind) -> str:
         """The ranking that is used: domino's own under compat, losses where there are no errors."""
@@ -381,15 +347,9 @@ class DominoSlicer(Slicer):
             return "loss"
         return "mismatch" if self.compat and self.ranking == "excess_errors" else self.ranking
 
-    def _parameters(self) -> dict[str, Any]:
-        """Those that the result depends on."""
-        found = {name: value for name, value in self.get_params().items() if name != "checkpoint"}
-        return {**found, "random_state": self.random_state if is_whole(self.random_state) else None}
-
     def _check(self) -> None:
         """Refuse parameters that have no meaning."""
-        for name, (meaningful, expected) in meanings.DOMINO.items():
-            check(name, getattr(self, name), meaningful, expected)
+        super()._check()
         if self.n_slices > max(self._sizes):
             raise DataError(
                 f"n_slices={self.n_slices} is more than n_mixture_components={self.n_mixture_components}: "

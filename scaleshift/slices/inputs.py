@@ -19,7 +19,7 @@ import xarray as xr
 from scaleshift.blocks import labels, passes
 from scaleshift.blocks.block import Column, Invalid, Rows
 from scaleshift.blocks.inputs import check_same_rows
-from scaleshift.blocks.rows import aligned, as_rows, known_length, with_numbers
+from scaleshift.blocks.rows import as_rows, known_length, with_numbers
 from scaleshift.errors import DataError
 
 N_LOOKED_AT = 100  # values of a column that may hold a row of numbers each
@@ -272,11 +272,3 @@ def _same_classes(column: Column, what: str, classes: np.ndarray | None) -> Colu
             "in this order"
         )
     return column
-
-
-def with_labels(rows: Rows, name: str, column: Column) -> Rows:
-    """The same rows with a column of labels."""
-    if rows.is_one_block and isinstance(column.values, da.Array):
-        rows = replace(rows.as_dask(), in_memory=False)
-    column = replace(column, values=aligned(column.values, rows.x, name))
-    return replace(rows, columns={**rows.columns, name: column})

@@ -16,7 +16,7 @@ import pandas as pd
 
 from scaleshift.blocks import labels, passes
 from scaleshift.blocks.block import Block, Column, Invalid, Rows
-from scaleshift.blocks.rows import known_length, with_numbers
+from scaleshift.blocks.rows import known_length, with_columns, with_numbers
 from scaleshift.errors import DataError
 from scaleshift.kernels.cpu.judged import judged
 from scaleshift.slices import inputs
@@ -51,18 +51,22 @@ class Classification:
         """Codes that a label can have."""
         return len(self.classes)
 
+    @property
+    def fingerprint(self) -> list[Any]:
+        """What tells it from others."""
+        return [type(self).__name__, self.has_errors, *map(str, self.classes)]
+
     def rows(self, found: Given, invalid: Invalid = "raise") -> Rows:
         """Rows with what the block's outcomes are made of."""
         rows = inputs.rows_of(found, invalid)
         if found.targets is not None:
-            rows = inputs.with_labels(
-                rows, "label", inputs.label_column(found.targets, "target", self.classes)
-            )
+            rows = with_columns(rows, label=inputs.label_column(found.targets, "target", self.classes))
         if found.pred_probs is None:
             return rows
         if are_labels(found.pred_probs, self.classes):
-            column = inputs.label_column(found.pred_probs, "prediction", self._as_predicted(found.pred_probs))
-            return inputs.with_labels(rows, "predicted", column)
+            classes = self._as_predicted(found.pred_probs)
+            predicted = inputs.label_column(found.pred_probs, "prediction", classes)
+            return with_columns(rows, predicted=predicted)
         return with_numbers(rows, prediction=_probabilities(found.pred_probs, self.classes))
 
     def _as_predicted(self, predictions: Any) -> np.ndarray:
@@ -114,18 +118,37 @@ def _no_probabilities(row: int, values: np.ndarray) -> DataError:
 
 
 @dataclass(frozen=True)
-class Residuals:
-    """Numbers against predicted numbers; the residual's sign is kept."""
+class _Binned:
+    """Numbers whose bins are the labels."""
 
-    MISSING = "targets or predictions are NaN or infinite"
-
-    edges: np.ndarray  # (n_bins - 1,) of residuals
+    edges: np.ndarray  # (n_bins - 1,)
     has_errors: bool = False
 
     @property
     def n_labels(self) -> int:
         """Bins."""
         return len(self.edges) + 1
+
+    @property
+    def classes(self) -> np.ndarray:
+        """Numbers of the bins."""
+        return np.arange(self.n_labels)
+
+    @property
+    def fingerprint(self) -> list[Any]:
+        """What tells it from others, to digits that other chunks leave alone."""
+        return [type(self).__name__, self.n_labels]
+
+    def _bins(self, values: np.ndarray) -> np.ndarray:
+        """Bins of numbers, (n,); -1 where they are not finite."""
+        return np.where(np.isfinite(values), np.searchsorted(self.edges, values), -1)
+
+
+@dataclass(frozen=True)
+class Residuals(_Binned):
+    """Numbers against predicted numbers; the residual's sign is kept."""
+
+    MISSING = "targets or predictions are NaN or infinite"
 
     def rows(self, found: Given, invalid: Invalid = "raise") -> Rows:
         """Rows with targets and predictions as numbers."""
@@ -140,25 +163,17 @@ class Residuals:
         loss, label = _given_loss(block), None
         residual = residuals(block)
         if residual is not None:
-            label = np.where(np.isfinite(residual), np.searchsorted(self.edges, residual), -1)
+            label = self._bins(residual)
             with np.errstate(over="ignore"):  # the survey refuses what is infinite
                 loss = residual**2 if loss is None else loss
         return Found(label, None, None, loss)
 
 
 @dataclass(frozen=True)
-class Losses:
+class Losses(_Binned):
     """Losses, whatever they are of."""
 
     MISSING = "losses are NaN or infinite"
-
-    edges: np.ndarray  # (n_bins - 1,) of losses
-    has_errors: bool = False
-
-    @property
-    def n_labels(self) -> int:
-        """Bins."""
-        return len(self.edges) + 1
 
     def rows(self, found: Given, invalid: Invalid = "raise") -> Rows:
         """Rows with their losses."""
@@ -167,9 +182,7 @@ class Losses:
     def outcome(self, block: Block) -> Found:
         """Losses and their bins."""
         loss = _given_loss(block)
-        if loss is None:
-            return Found(None, None, None, None)
-        return Found(np.where(np.isfinite(loss), np.searchsorted(self.edges, loss), -1), None, None, loss)
+        return Found(None if loss is None else self._bins(loss), None, None, loss)
 
 
 Kind = Classification | Residuals | Losses

@@ -83,15 +83,24 @@ def _projected(block: Block, projection: Projection, dtype: np.dtype) -> np.ndar
     return x
 
 
+def fitted_weight(block: Block) -> np.ndarray:
+    """Weights of a prepared block's rows, 0 for those that the fit does not see, in the block's dtype."""
+    return np.where(block.columns["held"], 0, block.columns["weight"])
+
+
 def outcomes_of(block: Block, kind: Kind) -> Outcomes:
     """Outcomes of a prepared block as the kernels take them, rows held out with weight 0."""
-    columns = block.columns
-    weight = np.where(columns["held"], 0, columns["weight"])
-    return Outcomes(columns.get("label"), kind.n_labels, columns.get("prediction"), weight, columns["extra"])
+    known = known_outcomes(block, kind)
+    return known._replace(weight=fitted_weight(block), extra=block.columns["extra"])
+
+
+def known_outcomes(block: Block, kind: Kind) -> Outcomes:
+    """What is known of a prepared block's rows beside their embeddings, for memberships."""
+    return Outcomes(block.columns.get("label"), kind.n_labels, block.columns.get("prediction"))
 
 
 def strata_of(block: Block, kind: Kind) -> np.ndarray:
     """Strata of a prepared block's rows, -1 for those that the fit does not see."""
     columns = block.columns
     found = Found(columns["label"], None, columns["extra"][:, 0], None)
-    return np.where(columns["held"] | (columns["weight"] == 0), -1, stratum(kind, found))
+    return np.where(fitted_weight(block) > 0, stratum(kind, found), -1)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from scaleshift.kernels.reference import Array, to_numpy
+from scaleshift.slices import tiles
 
-TILE = 4_096  # rows at a time
 RELATIVE = 1e-10  # of the largest variance: directions with less hold rounding errors only
 
 
@@ -39,18 +39,16 @@ class Projection:
         """Project rows, some at a time: (n, d) -> (n, d') of the dtype."""
         x = to_numpy(x)
         result = np.empty((len(x), self.n_columns), dtype)
-        centre = self.mean.astype(
-            np.result_type(x.dtype, np.float32)
-        )  # subtracted before anything is rounded
-        components = None if self.components is None else self.components.T.astype(dtype)
-        tile = np.empty((min(TILE, len(x)), x.shape[1]), dtype)
-        for start in range(0, len(x), TILE):
-            rows = x[start : start + TILE]
-            to = result[start : start + TILE]
-            centred = to if components is None else tile[: len(rows)]
-            np.subtract(rows, centre, out=centred, casting="same_kind")
-            if components is not None:
-                np.matmul(centred, components, out=to)
+        # Subtracted before anything is rounded.
+        centre = self.mean.astype(np.result_type(x.dtype, np.float32))
+        if self.components is None:
+            return np.subtract(x, centre, out=result, casting="same_kind")
+        components = self.components.T.astype(dtype)
+        tile = np.empty((min(tiles.ROWS, len(x)), x.shape[1]), dtype)
+        for rows in tiles.tiles(len(x)):
+            centred = tile[: rows.stop - rows.start]
+            np.subtract(x[rows], centre, out=centred, casting="same_kind")
+            np.matmul(centred, components, out=result[rows])
         return result
 
     def back(self, means: np.ndarray) -> np.ndarray:

@@ -60,7 +60,6 @@ def draw(
     drawn = {name: values[order] for name, values in drawn.items()}
     columns = {name: drawn[name] for name in names}
     drawn_of = np.bincount(drawn["code"], minlength=len(size))
-    # Rows held out are in the survey's counts but not in the sample: a share that is the same in all strata.
     each = size / np.maximum(drawn_of, 1)
     columns["weight"] = (columns["weight"] * each[drawn["code"]]).astype(columns["weight"].dtype)
     return Sample(

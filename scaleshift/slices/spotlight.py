@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from scaleshift.blocks import noise, passes
-from scaleshift.blocks.block import Invalid, Kept, Rows
-from scaleshift.blocks.plan import Plan
+from scaleshift.blocks import passes
+from scaleshift.blocks.block import Invalid, Kept
 from scaleshift.errors import DataError
-from scaleshift.kernels.spotlight import SHAPES
-from scaleshift.parameters import check, check_switch, is_whole
-from scaleshift.slices import checkpoint, sampling
-from scaleshift.slices.base import Slicer
+from scaleshift.slices import sampling
+from scaleshift.slices.base import HOLDOUT, Begun, Slicer
 from scaleshift.slices.inputs import Given, given
-from scaleshift.slices.outcomes import Classification
 from scaleshift.slices.prepared import Preparation, prepare
 from scaleshift.slices.projection import Projection
 from scaleshift.slices.spotlights.fit import Known, Search, at_rest, published, sample_rows, sampled
 from scaleshift.slices.spotlights.gains import Gains, spread
+from scaleshift.slices.spotlights.meanings import SPOTLIGHT
 from scaleshift.slices.spotlights.membership import FoundSpotlight, SpotlightSlices, slices_of
 from scaleshift.slices.spotlights.steps import Form
 from scaleshift.slices.survey import Survey
 
-COMPAT = "spotlight"
-HOLDOUT = 0.2  # share of rows that only judge
-LARGEST = 1e30  # of parameters that are multiplied
+if TYPE_CHECKING:
+    from scaleshift.blocks.plan import Plan
+
 SECONDS = 1.0  # between states that are written
 
 
@@ -82,6 +77,7 @@ class SpotlightSlicer(Slicer):
         Folder that holds the state after each spotlight and during its passes: a killed fit goes on from
         there.
     random_state : None, int or numpy.random.Generator
+        Of the sample and its starts, and of the rows held out.
 
     Attributes
     ----------
@@ -132,6 +128,7 @@ class SpotlightSlicer(Slicer):
         "d'Eon et al. (2022), The Spotlight: A general method for discovering systematic errors in deep "
         "learning models"
     )
+    MEANINGS = SPOTLIGHT
 
     def __init__(
         self,
@@ -182,10 +179,21 @@ class SpotlightSlicer(Slicer):
 
         Parameters
         ----------
-        data : DataFrame, Dataset, AnnData, mapping or None
-        embeddings, targets, pred_probs, losses, sample_weight : str, array-like or None
-            Names of columns of `data`, or arrays. Losses may be given alone; without them they are the
-            cross-entropies of `pred_probs`, or the squared residuals of a regression.
+        data : DataFrame, Dataset, AnnData or mapping of columns, optional
+        embeddings : str or array-like, shape (n, d), default "embedding"
+        targets : str or array-like, shape (n,), default "target"
+        pred_probs : str or array-like, shape (n, C) or (n,), default "pred_probs"
+        losses : str or array-like, shape (n,), optional
+            May be given alone; without them they are the cross-entropies of `pred_probs`, or the squared
+            residuals of a regression.
+        sample_weight : str or array-like, shape (n,), optional
+            How many rows each stands for. All of these are columns of `data`, or arrays, as
+            `DominoSlicer.fit` takes them.
+
+        Returns
+        -------
+        Self
+            Itself.
 
         Raises
         ------
@@ -193,29 +201,11 @@ class SpotlightSlicer(Slicer):
             If a parameter has no meaning, losses are not finite, or a spotlight would hold less than a row.
         """
         self._check()
-        found = given(data, embeddings, targets, pred_probs, losses, sample_weight)
-        resumed = checkpoint.read(self.checkpoint)
-        seed = noise.seed_of(self.random_state) if resumed is None else resumed.seed
-        rows, seen, preparation = self._learn_preparation(
-            found,
-            n_components=None if self.compat else self.n_pca_components,
-            dtype="float64" if self.compat else "float32",
-            seed=seed,
-            holdout=0.0 if self.compat else self.holdout,
-        )
-        if self.compat:
-            preparation = replace(preparation, projection=Projection(np.zeros_like(seen.mean), None))
-        job = checkpoint.fingerprint({"parameters": self._parameters(), "rows": seen.fingerprint})
-        checkpoint.check(resumed, job, self.checkpoint)
-        kept = passes.keep(rows, prepare, preparation.row_bytes, preparation=preparation)
-
-        def write(state: dict[str, Any]) -> None:
-            checkpoint.write(self.checkpoint, checkpoint.Checkpoint(job, seed, state))
-
-        state = {"finished": [], "current": None} if resumed is None else resumed.state
-        search = self._search(kept, preparation, seen)
-        lights = self._find(search, state["finished"], state["current"], write)
-        return self._set(rows, preparation, seen, search.form, lights)
+        begun = self._begin(given(data, embeddings, targets, pred_probs, losses, sample_weight))
+        preparation = begun.preparation
+        kept = passes.keep(begun.rows, prepare, preparation.row_bytes, preparation=preparation)
+        search = self._search(kept, preparation, begun.seen)
+        return self._keep(begun, self._find(search, begun))
 
     def _plan_fit(
         self, X: Any, y: Any, *, pred_probs: Any = None, losses: Any = None, sample_weight: Any = None
@@ -239,46 +229,44 @@ class SpotlightSlicer(Slicer):
                 "choose a larger share, or give more rows"
             )
         known = Known(losses["mass"], losses["mean"], losses["deviation"], losses["least"])
-        saturated = not self.compat and self.kernel == "gaussian"
         unit = 1.0 if self.compat else _unit(preparation.projection, seen.scatter)
-        form = Form(self.kernel, unit, saturated)
+        form = Form(self.kernel, unit, self._saturated)
         sample = None
         if not self.compat:
             n_rows = sample_rows(self.spotlight_size)
             sample = sampling.draw(kept, preparation.kind, seen, preparation.seed, n_rows, sampling.LOSSES)
         return Search(
-            kept,
-            known,
-            form,
-            sample,
-            preparation.seed,
-            self.spotlight_size,
-            self.num_steps,
-            self.learning_rate,
-            self.barrier_scale,
-            self.patience,
-            self.decay,
-            preparation.projection.n_columns,
+            kept=kept,
+            known=known,
+            form=form,
+            sample=sample,
+            seed=preparation.seed,
+            size=self.spotlight_size,
+            n_steps=self.num_steps,
+            learning_rate=self.learning_rate,
+            barrier_scale=self.barrier_scale,
+            patience=self.patience,
+            decay=self.decay,
+            n_columns=preparation.projection.n_columns,
         )
 
-    def _find(
-        self, job: Search, finished: list[FoundSpotlight], current: Any, write: Callable[[Any], None]
-    ) -> list[FoundSpotlight]:
+    def _find(self, job: Search, begun: Begun) -> list[FoundSpotlight]:
         """One spotlight after the other."""
         gains = self._gains(job.known)
         method = published if self.compat else sampled
         clock = _Clock()
+        state = begun.state or {"finished": [], "current": None}
+        finished, current = state["finished"], state["current"]
         while len(finished) < self.n_slices:
-            earlier = slices_of(self.kernel, finished) if finished else None
-            now = gains.after(earlier)
+            now = gains.after(slices_of(self.kernel, finished) if finished else None)
 
             def keep(state: Any, finished: list[FoundSpotlight] = finished) -> None:
                 if self.checkpoint is not None and clock.rings():
-                    write({"finished": finished, "current": state})
+                    self._write(begun, {"finished": finished, "current": state})
 
             path = method(job, now, len(finished), current, keep)
             finished, current = [*finished, at_rest(job, now, path)], None
-            write({"finished": finished, "current": None})
+            self._write(begun, {"finished": finished, "current": None})
         return finished
 
     def _gains(self, known: Known) -> Gains:
@@ -288,77 +276,43 @@ class SpotlightSlicer(Slicer):
         scale = known.deviation if known.deviation > 1e-9 * abs(known.mean) else 1.0
         return Gains(self._sign, known.mean, scale, (known.least - known.mean) / scale)
 
-    def _set(
-        self,
-        rows: Rows,
-        preparation: Preparation,
-        seen: Survey,
-        form: Form,
-        lights: list[FoundSpotlight],
-    ) -> Self:
-        """Keep what was found. All at once, or an earlier fit stays."""
+    def _keep(self, begun: Begun, lights: list[FoundSpotlight]) -> Self:
+        """Keep what was found: the pass of the profile."""
         if not self.compat:
             lights = sorted(lights, key=lambda light: -self._sign * light.weighted_loss)
-        kind, slices = preparation.kind, slices_of(self.kernel, lights)
-        found = {
-            "preparation_": preparation,
-            "markers_": rows.markers,
-            "n_features_in_": rows.n_markers,
-            "n_invalid_": seen.n_invalid,
-            "seed_": preparation.seed,
-            "fingerprint_": seen.fingerprint,
-            "classes_": kind.classes if isinstance(kind, Classification) else np.arange(kind.n_labels),
-            "spotlights_": slices,
-            "profile_": self._profile(rows, slices, preparation),
-            "means_": [preparation.projection.back(light.mean[None])[0] for light in lights],
-            "precisions_": [light.precision for light in lights],
-            "radii_": [light.radius for light in lights if light.radius is not None],
-            "weights_": [light.weight for light in lights],
-            "effective_sizes_": [light.effective_size for light in lights],
-            "mean_losses_": [light.mean_loss for light in lights],
-            "weighted_losses_": [light.weighted_loss for light in lights],
-            "objective_traces_": [light.objectives for light in lights],
-            "total_weight_traces_": [light.weights for light in lights],
-            "learning_rate_traces_": [light.rates for light in lights],
-        }
-        for name, value in found.items():
-            setattr(self, name, value)
-        return self
+        slices = slices_of(self.kernel, lights)
+        return self._set(
+            begun,
+            slices,
+            spotlights_=slices,
+            means_=[begun.preparation.projection.back(light.mean[None])[0] for light in lights],
+            precisions_=[light.precision for light in lights],
+            radii_=[light.radius for light in lights if light.radius is not None],
+            weights_=[light.weight for light in lights],
+            effective_sizes_=[light.effective_size for light in lights],
+            mean_losses_=[light.mean_loss for light in lights],
+            weighted_losses_=[light.weighted_loss for light in lights],
+            objective_traces_=[light.objectives for light in lights],
+            total_weight_traces_=[light.weights for light in lights],
+            learning_rate_traces_=[light.rates for light in lights],
+        )
+
+    @property
+    def _n_components(self) -> int | None:
+        return None if self.compat else self.n_pca_components
+
+    def _projection(self, seen: Survey) -> Projection:
+        """With `compat` the embeddings themselves: a spotlight starts at their origin."""
+        return Projection(np.zeros_like(seen.mean), None) if self.compat else super()._projection(seen)
+
+    @property
+    def _saturated(self) -> bool:
+        """Whether the light ends sharply where a spotlight has come to rest."""
+        return not self.compat and self.kernel == "gaussian"
 
     @property
     def _sign(self) -> float:
         return -1.0 if self.flip else 1.0
-
-    def _parameters(self) -> dict[str, Any]:
-        """Those that the result depends on."""
-        found = {name: value for name, value in self.get_params().items() if name != "checkpoint"}
-        return {**found, "random_state": self.random_state if is_whole(self.random_state) else None}
-
-    def _check(self) -> None:
-        """Refuse parameters that have no meaning."""
-        check("spotlight_size", self.spotlight_size, lambda v: 0 < v <= 1, "a share above 0, at most 1")
-        for name in ("num_steps", "n_slices"):
-            check(name, getattr(self, name), lambda v: is_whole(v) and v >= 1, "a whole number from 1")
-        check(
-            "learning_rate",
-            self.learning_rate,
-            lambda v: 0 < v <= LARGEST,
-            f"a number above 0, at most {LARGEST:g}",
-        )
-        check("kernel", self.kernel, lambda v: v in SHAPES, f"one of {SHAPES}")
-        check(
-            "barrier_scale",
-            self.barrier_scale,
-            lambda v: 0 <= v <= LARGEST,
-            f"a number from 0 to {LARGEST:g}",
-        )
-        check("patience", self.patience, lambda v: is_whole(v) and v >= 0, "a whole number from 0")
-        check("decay", self.decay, lambda v: 0 < v <= 1, "a factor above 0, at most 1")
-        check_switch("flip", self.flip)
-        pca = self.n_pca_components
-        check("n_pca_components", pca, lambda v: v is None or (is_whole(v) and v >= 1), "None or from 1")
-        check("holdout", self.holdout, lambda v: 0 <= v < 1, "a share from 0, below 1")
-        check("compat", self.compat, lambda v: v in (None, COMPAT), f"None or {COMPAT!r}")
 
 
 class _Clock:

@@ -14,8 +14,8 @@ from scaleshift.blocks.block import Block, Rows
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
 from scaleshift.slices.outcomes import Found, Kind
+from scaleshift.slices.tiles import tiles
 
-TILE = 2_048  # rows whose products are added at a time, in float64
 LARGEST = 1e34  # variance of embeddings: float32 holds squares of the rows
 LARGEST_LOSS = 1e30  # that float32 holds, with room for sums
 WEIGHTS = (1e-10, 1e30)  # of the mean weight: mixtures add tiny numbers, and float32 ends
@@ -29,24 +29,35 @@ class Survey(NamedTuple):
     mass: float  # sum of the weights
     mean: np.ndarray  # (d,)
     scatter: np.ndarray  # (d, d) of products about the mean, or (d,) of squares: weighted means
-    strata: np.ndarray  # (n_strata,) rows of each
+    strata: np.ndarray  # (n_strata,) rows of each that the fit sees: those held out have no say in a sample
     error: float  # mean of the errors, NaN without
     loss: float  # mean of the losses, NaN without
-    n_fitted: int  # rows with a weight that the fit sees
     n_invalid: int  # rows that are not finite, which may be left out
+
+    @property
+    def n_fitted(self) -> int:
+        """Rows with a weight that the fit sees."""
+        return int(self.strata.sum())
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Of the embeddings' columns, (d,)."""
+        return self.scatter if self.scatter.ndim == 1 else np.diagonal(self.scatter)
 
     @property
     def variance(self) -> float:
         """Mean of the embeddings' columns."""
-        return float((self.scatter if self.scatter.ndim == 1 else np.diagonal(self.scatter)).mean())
+        return float(self.variances.mean())
 
     @property
     def fingerprint(self) -> list[float]:
         """Numbers that tell these rows from others, to as many digits as other chunks leave alone."""
-        variance = self.scatter if self.scatter.ndim == 1 else np.diagonal(self.scatter)
-        spread = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-        numbers = [self.mass, *(self.mean / spread)[:8], *np.log(spread)[:8], self.error, self.loss]
-        return [*self.strata.tolist(), *(round(float(number), 8) for number in numbers)]
+        spread = np.sqrt(np.maximum(self.variances, np.finfo(float).tiny))
+        # Means near 0 are rounding errors: digits count from the point, where columns have a spread of 1.
+        columns = [*(self.mean / spread)[:8], *np.log(spread)[:8], np.log(spread).mean()]
+        counts = [self.n_rows, self.n_invalid, len(self.mean), *self.strata.tolist()]
+        totals = (float(f"{number:.8g}") for number in (self.mass, self.error, self.loss))
+        return [*counts, *(round(float(number), 8) for number in columns), *totals]
 
 
 def survey(rows: Rows, kind: Kind, products: bool, seed: int = 0, holdout: float = 0.0) -> Survey:
@@ -73,22 +84,21 @@ def survey(rows: Rows, kind: Kind, products: bool, seed: int = 0, holdout: float
     mass = max(float(state["mass"]), float(np.finfo(float).tiny))
     if not (abs(state["scatter"]).max(initial=0) / mass < LARGEST):  # NaN is too large as well
         raise DataError("squares of the embeddings overflow: bring their columns to a scale near 1")
-    n_rows = int(state["strata"].sum())
+    n_rows = int(state["n_rows"])
     if n_rows and not WEIGHTS[0] < mass / n_rows < WEIGHTS[1]:
         raise DataError(
             f"sample_weight is {mass / n_rows:.3g} in the mean: bring it to a scale near 1, by dividing it "
             "by that"
         )
     return Survey(
-        n_rows,
-        float(state["mass"]),
-        state["mean"],
-        state["scatter"] / mass,
-        state["strata"],
-        float(state["error"] / mass),
-        float(state["loss"] / mass),
-        int(state["n_fitted"]),
-        int(state["n_invalid"]),
+        n_rows=int(state["n_rows"]),
+        mass=float(state["mass"]),
+        mean=state["mean"],
+        scatter=state["scatter"] / mass,
+        strata=state["strata"],
+        error=float(state["error"] / mass),
+        loss=float(state["loss"] / mass),
+        n_invalid=int(state["n_invalid"]),
     )
 
 
@@ -98,13 +108,14 @@ def look(block: Block, kind: Kind, products: bool, seed: int = 0, holdout: float
     weight = checked_weight(block)
     _check(block, kind, found, weight)
     found = _weighted(found, weight)
+    seen = (weight > 0) & ~held_out(block, seed, holdout)
     return {
         **_moments(to_numpy(block.x), weight, products),
-        "strata": np.bincount(stratum(kind, found)[weight > 0], minlength=n_strata(kind)),
+        "n_rows": int((weight > 0).sum()),
+        "strata": np.bincount(stratum(kind, found)[seen], minlength=n_strata(kind)),
         "error": np.nan if found.error is None else weight @ found.error,
         "loss": np.nan if found.loss is None else weight @ found.loss,
         "n_invalid": int((~block.valid).sum()),
-        "n_fitted": int(((weight > 0) & ~held_out(block, seed, holdout)).sum()),
     }
 
 
@@ -113,12 +124,12 @@ def _moments(x: np.ndarray, weight: np.ndarray, products: bool) -> dict[str, Any
     mass = weight.sum()
     mean, scatter = np.zeros(x.shape[1]), np.zeros((x.shape[1],) * (2 if products else 1))
     with np.errstate(over="ignore", invalid="ignore"):
-        for tile, w in _tiles(x, weight):
-            mean += w @ tile
+        for rows in tiles(len(x)):
+            mean += weight[rows] @ x[rows].astype(np.float64)
         mean /= mass if mass else 1.0
-        for tile, w in _tiles(x, weight):
-            tile -= mean
-            tile *= np.sqrt(w)[:, None]
+        for rows in tiles(len(x)):
+            tile = x[rows] - mean  # float64
+            tile *= np.sqrt(weight[rows])[:, None]
             scatter += tile.T @ tile if products else np.einsum("ij,ij->j", tile, tile)  # symmetric
     return {"mass": mass, "mean": mean, "scatter": scatter}
 
@@ -135,14 +146,8 @@ def merge(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
         "mass": mass,
         "mean": a["mean"] + share * delta,
         "scatter": scatter,
-        **{name: a[name] + b[name] for name in ("strata", "error", "loss", "n_fitted", "n_invalid")},
+        **{name: a[name] + b[name] for name in ("n_rows", "strata", "error", "loss", "n_invalid")},
     }
-
-
-def _tiles(x: np.ndarray, weight: np.ndarray) -> Any:
-    """Some rows at a time in float64, which the caller may overwrite, and their weights."""
-    for start in range(0, len(x), TILE):
-        yield np.array(x[start : start + TILE], np.float64), weight[start : start + TILE]
 
 
 def held_out(block: Block, seed: int, share: float) -> np.ndarray:

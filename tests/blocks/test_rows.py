@@ -9,7 +9,7 @@ import xarray as xr
 import zarr
 
 from scaleshift.blocks import passes
-from scaleshift.blocks.rows import as_rows
+from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.cells import as_cells
 from scaleshift.errors import ChunkError, DataError
 
@@ -178,3 +178,11 @@ def test_no_rows_are_no_error_yet():
 def test_a_wrong_word_for_invalid_is_refused():
     with pytest.raises(DataError, match="'skip': expected 'raise' or 'drop'"):
         as_rows(X, invalid="skip")
+
+
+def test_arrays_in_memory_are_cut_into_views():
+    X = np.ones((200_000, 3), np.float32)
+    rows = with_numbers(as_rows(X), proba=np.ones((200_000, 2)))
+    blocks = [node.value for node in dict(rows.x.__dask_graph__()).values()]
+    assert [len(block) for block in blocks] == list(rows.x.chunks[0])
+    assert all(np.shares_memory(block, X) for block in blocks)

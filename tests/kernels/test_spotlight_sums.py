@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scaleshift.kernels import spotlight
+from scaleshift.kernels import reference, spotlight
 from scaleshift.kernels.dispatch import spotlight_sums
 from scaleshift.kernels.spotlight import Spotlights, light
 from scaleshift.slices.spotlights.steps import Barrier, Form, objective
@@ -55,7 +55,7 @@ def test_sums_are_those_of_single_rows(shape, saturated):
 def test_tiles_and_blocks_add_up(shape, saturated, monkeypatch):
     x, loss, weight, one = problem(shape, saturated)
     whole = spotlight_sums(x, loss, weight, one)
-    monkeypatch.setitem(spotlight._TILE_ELEMENTS, "numpy", 21)
+    monkeypatch.setitem(reference._TILE_ELEMENTS, "numpy", 21)
     tiled = spotlight_sums(x, loss, weight, one)
     parts = [spotlight_sums(x[rows], loss[rows], weight[rows], one) for rows in (slice(110), slice(110, 300))]
     for name in whole:

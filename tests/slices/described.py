@@ -64,6 +64,7 @@ class BallSlicer(Slicer):
 
     METHOD = "Balls"
     CITATION = "none"
+    _dtype = "float64"
 
     def __init__(self, centres: Any = None, radii: Any = None, holdout: float = 0.2, random_state: Any = 0):
         self.centres = centres
@@ -77,11 +78,6 @@ class BallSlicer(Slicer):
         return Balls(np.asarray(self.centres, float) - shift, np.asarray(self.radii, float))
 
     def fit(self, data=None, embeddings="embedding", targets="target", pred_probs="pred_probs", losses=None):
-        found = given(data, embeddings, targets, pred_probs, losses)
-        rows, seen, self.preparation_ = self._learn_preparation(
-            found, n_components=None, dtype="float64", seed=self.random_state, holdout=self.holdout
-        )
-        self.markers_, self.n_features_in_ = rows.markers, rows.n_markers
-        self.fingerprint_ = seen.fingerprint
-        self.profile_ = self._profile(rows, self._slices, self.preparation_)
-        return self
+        begun = self._begin(given(data, embeddings, targets, pred_probs, losses))
+        self.preparation_ = begun.preparation
+        return self._set(begun, self._slices)

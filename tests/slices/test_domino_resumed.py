@@ -126,6 +126,16 @@ def test_the_checkpoint_of_another_job_is_refused(tmp_path, monkeypatch, paramet
         slicer(checkpoint=tmp_path / "state", **parameters).fit(None, *rows)
 
 
+def test_the_checkpoint_of_another_start_or_other_columns_is_refused(tmp_path, monkeypatch):
+    wide = np.column_stack([X, *(X[:, :1] for _ in range(5))])  # the same in the first columns
+    model = slicer(checkpoint=tmp_path / "state", n_pca_components=None)
+    killed_after(2, monkeypatch, model, (None, np.column_stack([X, X[:, :4]]), Y, P))
+    with pytest.raises(DataError, match="is of other data or parameters"):
+        model.fit(None, wide, Y, P)
+    with pytest.raises(DataError, match="is of other data or parameters"):
+        model.fit(None, np.column_stack([X, X[:, :4]]), Y, P, init_resp=np.full((len(X), 8), 1 / 8))
+
+
 def test_a_path_that_holds_something_else_is_refused(tmp_path):
     slicer().fit(None, X, Y, P).save(tmp_path / "model")
     with pytest.raises(DataError, match="holds a DominoSlicer: choose another path"):

@@ -3,9 +3,14 @@
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 from slices_null import LEVEL, LOSSES, describe_errors, describe_losses
 
+from scaleshift import DominoSlicer, SpotlightSlicer
+from scaleshift.blocks.block import Block
+from scaleshift.slices.base import HOLDOUT
 from scaleshift.slices.describing.judging import fisher, welch
+from scaleshift.slices.survey import held_out
 
 N = 40
 
@@ -57,3 +62,33 @@ def test_slices_of_equal_losses_have_no_more_certainty_than_choices():
     sums = np.array([2.0, 2.0])  # both rows of the slice lost, of ten
     assert welch(sums, sums, np.array([2.0, 10.0]))[0] == pytest.approx(1 / 45)
     assert np.isnan(welch(np.array([1.0, 1.0]), np.array([1.0, 1.0]), np.array([1.0, 10.0]))[0])
+
+
+def failing(seed=0, n=3_000):
+    """A classifier that fails in a corner, and which rows a fit of this seed holds out."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3)) + 5 * (rng.random(n) < 0.2)[:, None]
+    y = rng.integers(0, 3, n)
+    wrong = rng.random(n) < np.where(x[:, 0] > 2.5, 0.5, 0.03)
+    block = Block(x, {}, 0, np.ones(n, bool), np.zeros(3))
+    return x, y, np.where(wrong, (y + 1) % 3, y), held_out(block, seed, HOLDOUT)
+
+
+@pytest.mark.parametrize(
+    "slicer",
+    [
+        DominoSlicer(2, n_mixture_components=6, random_state=0),
+        SpotlightSlicer(0.1, 50, n_slices=2, random_state=0),
+    ],
+    ids=["domino", "spotlight"],
+)
+def test_what_becomes_of_rows_held_out_changes_no_slice(slicer):
+    x, y, predicted, held = failing(n=12_000)  # more than a sample has
+    other = np.where(held, (y + 1) % 3, y), np.where(held, y, predicted)
+    expected = clone(slicer).fit(None, x, y, predicted)
+    found = clone(slicer).fit(None, x, *other)
+    assert found.describe()["error_rate"].max() > 0.9  # all of these are wrong now
+    np.testing.assert_allclose(found.means_, expected.means_, rtol=1e-9)
+    np.testing.assert_array_equal(
+        found.predict(None, x, y, predicted), expected.predict(None, x, y, predicted)
+    )

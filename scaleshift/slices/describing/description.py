@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-import scaleshift
 from scaleshift.blocks.block import Rows
 from scaleshift.blocks.rows import with_numbers
 from scaleshift.errors import DataError
@@ -22,9 +21,8 @@ from scaleshift.slices.describing import judging, phrases, words
 from scaleshift.slices.describing.judging import Judges, Verdict
 from scaleshift.slices.describing.profile import Features, SliceProfile, has_confusion, profile, same_rows
 from scaleshift.slices.describing.rules import Rule, rules
-from scaleshift.slices.describing.variables import VARIABLES
+from scaleshift.slices.describing.variables import VARIABLES, dataset
 from scaleshift.slices.inputs import Given
-from scaleshift.slices.outcomes import Classification
 
 if TYPE_CHECKING:
     from scaleshift.slices.base import Slicer
@@ -77,22 +75,7 @@ def describe(slicer: Slicer, found: Given | None, asked: Asked) -> xr.Dataset:
     coords = _coords(slicer, seen, names)
     unit = float(seen.tally("w")[-1] / max(seen.tally("n")[-1], 1))
     values["words"] = _words(values, names, coords, unit)
-    return dataset(values, coords, _attributes(slicer, seen, judges, whose, asked.level))
-
-
-def dataset(
-    values: Mapping[str, Any], coords: Mapping[str, Any], attributes: Mapping[str, Any]
-) -> xr.Dataset:
-    """Arrays as a Dataset, each with what it means."""
-    data = {}
-    for name, (dims, long_name, units, description) in VARIABLES.items():
-        if name in values:
-            attrs = {"long_name": long_name, "description": description}
-            data[name] = (dims, np.asarray(values[name]), {"units": units, **attrs} if units else attrs)
-    used = {d for dims, *_ in data.values() for d in dims}
-    kept = {name: value for name, value in coords.items() if name in used}
-    attrs = {"scaleshift_version": scaleshift.__version__, **attributes}
-    return xr.Dataset(data, coords=kept, attrs=attrs)
+    return dataset(VARIABLES, values, coords, _attributes(slicer, judges, whose, asked.level))
 
 
 # Numbers -----------------------------------------------------------------------------------------------
@@ -279,8 +262,7 @@ def _finds(precision: float, coverage: float) -> bool:
 
 
 def _coords(slicer: Slicer, seen: SliceProfile, names: Any) -> dict[str, Any]:
-    kind = slicer.preparation_.kind
-    classes = kind.classes if isinstance(kind, Classification) else np.arange(kind.n_labels)
+    classes = slicer.preparation_.kind.classes
     m = (seen.embedding if seen.features is None else seen.features).shape[2]
     slices = np.arange(seen.n_slices)
     feature = list(names) if names is not None else [f"column {i}" for i in range(m)]
@@ -303,9 +285,7 @@ def fit_of(slicer: Slicer) -> str:
     return fingerprint(job)
 
 
-def _attributes(
-    slicer: Slicer, seen: SliceProfile, judges: Judges, whose: str, level: float
-) -> dict[str, Any]:
+def _attributes(slicer: Slicer, judges: Judges, whose: str, level: float) -> dict[str, Any]:
     rows = {"others": "all rows, none of them of the fit", "same": "rows held out of the fit"}
     judged = "all rows, those of the fit among them" if judges.reason else rows[whose]
     return {

@@ -8,49 +8,51 @@ import numpy as np
 import xarray as xr
 from scipy import stats
 
-import scaleshift
 from scaleshift.errors import DataError
 from scaleshift.parameters import check_level
 from scaleshift.slices.describing import words
 from scaleshift.slices.describing.judging import q_values, ratio
+from scaleshift.slices.describing.variables import SLICE, Variables, dataset
 from scaleshift.slices.mixtures.ranking import wilson_interval
 
-SLICE = ("slice",)
+OF_ALL = "sum over the slices; those that overlap count twice"
 
-#: name -> (dimensions, long_name, description)
-VARIABLES: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "share_source": (SLICE, "share of the source", "of its judging rows"),
-    "share_target": (SLICE, "share of the target", "of its judging rows"),
-    "growth": (SLICE, "growth", "share of the target minus that of the source"),
-    "growth_low": (SLICE, "lower end of the interval", "Newcombe's interval of the growth"),
-    "growth_high": (SLICE, "upper end of the interval", "Newcombe's interval of the growth"),
-    "growth_ratio": (SLICE, "growth as a factor", "share of the target over that of the source"),
-    "p_value": (SLICE, "p-value of growth", "two-sided, of equal shares: twice the smaller exact tail"),
-    "q_value": (SLICE, "false discovery rate", "p-values adjusted by Benjamini and Hochberg"),
+VARIABLES: Variables = {
+    "share_source": (SLICE, "share of the source", "1", "of its judging rows"),
+    "share_target": (SLICE, "share of the target", "1", "of its judging rows"),
+    "growth": (SLICE, "growth", "1", "share of the target minus that of the source"),
+    "growth_low": (SLICE, "lower end of the interval", "1", "Newcombe's interval of the growth"),
+    "growth_high": (SLICE, "upper end of the interval", "1", "Newcombe's interval of the growth"),
+    "growth_ratio": (SLICE, "growth as a factor", "1", "share of the target over that of the source"),
+    "p_value": (SLICE, "p-value of growth", "1", "two-sided, of equal shares: twice the smaller exact tail"),
+    "q_value": (SLICE, "false discovery rate", "1", "p-values adjusted by Benjamini and Hochberg"),
     "error_source": (
         SLICE,
         "error in the source",
+        "1",
         "share of errors, or the mean loss where there are no errors",
     ),
-    "error_target": (SLICE, "error in the target", "NaN where the target has no labels"),
+    "error_target": (SLICE, "error in the target", "1", "NaN where the target has no labels"),
     "cost_of_growth": (
         SLICE,
         "what growth costs",
+        "1",
         "growth times (error of the slice - overall error), both of the source: error that the target has "
         "more because the slice has another share there",
     ),
     "cost_of_change": (
         SLICE,
         "what change costs",
+        "1",
         "share of the target times (error in the target - error in the source): error that it has more "
         "because the slice itself has",
     ),
-    "total_cost_of_growth": ((), "what growth costs", "sum over the slices; those that overlap count twice"),
-    "total_cost_of_change": ((), "what change costs", "sum over the slices; those that overlap count twice"),
-    "overall_error_source": ((), "overall error of the source", "of all judging rows"),
-    "overall_error_target": ((), "overall error of the target", "of all judging rows"),
-    "flag": (SLICE, "reasons for caution", "joined by '; '; empty if none"),
-    "words": (SLICE, "in words", "one sentence a slice"),
+    "total_cost_of_growth": ((), "what growth costs", "1", OF_ALL),
+    "total_cost_of_change": ((), "what change costs", "1", OF_ALL),
+    "overall_error_source": ((), "overall error of the source", "1", "of all judging rows"),
+    "overall_error_target": ((), "overall error of the target", "1", "of all judging rows"),
+    "flag": (SLICE, "reasons for caution", "", "joined by '; '; empty if none"),
+    "words": (SLICE, "in words", "", "one sentence a slice"),
 }
 
 
@@ -107,19 +109,12 @@ def compare(source: xr.Dataset, target: xr.Dataset, *, level: float = 0.95) -> x
     values.update(_costs(source, target, values))
     values["flag"] = _flags(source, target)
     values["words"] = _words(values, _has_errors(source), 1 - level)
-    data: dict[str, Any] = {}
-    for name, (dims, long_name, description) in VARIABLES.items():
-        attrs = {"long_name": long_name, "description": description}
-        if name not in ("flag", "words"):
-            attrs["units"] = "1"
-        data[name] = (dims, values[name], attrs)
     attributes = {
         **{name: source.attrs[name] for name in ("method", "citation", "parameters", "seed", "fit")},
         "measure": "share of errors" if _has_errors(source) else "mean loss",
         "level": level,
     }
-    coords = {"slice": source["slice"].values}
-    return xr.Dataset(data, coords, {"scaleshift_version": scaleshift.__version__, **attributes})
+    return dataset(VARIABLES, values, {"slice": source["slice"].values}, attributes)
 
 
 def _check(source: Any, target: Any) -> None:

@@ -47,7 +47,6 @@ class Verdict(NamedTuple):
     """What the judging rows say; NaN where it is not known. The overall numbers are scalars."""
 
     n: np.ndarray  # (S,) judging rows
-    n_effective: np.ndarray  # (S,) what they count for, weights considered
     share: np.ndarray  # (S,) of the judging rows
     error_rate: np.ndarray  # (S,)
     error_low: np.ndarray  # (S,)
@@ -78,21 +77,20 @@ def judge(found: SliceProfile, judges: Judges, level: float) -> Verdict:
         p_value = fisher(tally("errors_n"), tally("error_n"))
     else:
         p_value = welch(tally("losses_n"), tally("squares_n"), tally("loss_n"))
-    count = ratio(tally("w") ** 2, tally("ww"))
+    count = ratio(tally("w")[-1] ** 2, tally("ww")[-1])
     return Verdict(
-        tally("n")[:-1],
-        count[:-1],
-        ratio(tally("w")[:-1], tally("w")[-1:]),
-        rate[:-1],
-        np.where(known, low, np.nan),
-        np.where(known, high, np.nan),
-        rest,
-        float(rate[-1]),
-        loss[:-1],
-        loss_rest,
-        float(loss[-1]),
-        p_value,
-        float(count[-1]),
+        n=tally("n")[:-1],
+        share=ratio(tally("w")[:-1], tally("w")[-1:]),
+        error_rate=rate[:-1],
+        error_low=np.where(known, low, np.nan),
+        error_high=np.where(known, high, np.nan),
+        error_rate_rest=rest,
+        overall_error_rate=float(rate[-1]),
+        loss=loss[:-1],
+        loss_rest=loss_rest,
+        overall_loss=float(loss[-1]),
+        p_value=p_value,
+        total=float(count),
     )
 
 
@@ -137,10 +135,8 @@ def welch(losses: np.ndarray, squares: np.ndarray, n: np.ndarray) -> np.ndarray:
     ]
     n, rest = n[:-1], n[-1] - n[:-1]
     choices = special.gammaln(n + rest + 1) - special.gammaln(n + 1) - special.gammaln(rest + 1)
-    with np.errstate(invalid="ignore"):
-        return np.maximum(
-            np.maximum(*tested), np.exp(-choices)
-        )  # less than one choice of rows in all is none
+    with np.errstate(invalid="ignore"):  # never less than one choice of rows among all
+        return np.maximum(np.maximum(*tested), np.exp(-choices))
 
 
 def _moments(losses: np.ndarray, squares: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, ...]:

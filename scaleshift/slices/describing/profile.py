@@ -18,11 +18,11 @@ from scaleshift.kernels.reference import to_numpy
 from scaleshift.slices.outcomes import Classification, Found, Kind
 from scaleshift.slices.prepared import Preparation, held_out
 from scaleshift.slices.survey import checked_weight
+from scaleshift.slices.tiles import tiles
 
 if TYPE_CHECKING:
     from scaleshift.slices.base import Slices
 
-TILE = 4_096  # rows at a time
 N_EXEMPLARS = 10
 MOST_LABELS = 30  # of a confusion matrix
 N_CHECKED = 8  # columns of the embeddings that tell these rows from others
@@ -95,9 +95,8 @@ def profile_leaf(
     """Sums of one raw block, some rows at a time."""
     total: dict[str, np.ndarray] = {}
     everything = _facts(block, preparation)
-    for first in range(0, max(len(block.x), 1), TILE):
-        facts = everything.rows(slice(first, first + TILE))
-        found = _sums(facts, block.start + first, slices, preparation, shift)
+    for rows in tiles(len(block.x)):
+        found = _sums(everything.rows(rows), block.start + rows.start, slices, preparation, shift)
         total = found if not total else merge_profiles(total, found)
     return total
 

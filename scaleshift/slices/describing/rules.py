@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -193,10 +193,10 @@ def _rule(table: np.ndarray, questions: list[Question], inside: np.ndarray, half
     tree = DecisionTreeClassifier(
         max_depth=DEPTH, min_samples_leaf=LEAST_LEAF, class_weight="balanced", random_state=0
     ).fit(table[half], inside[half])
-    grown = [_score(_within(table[half], box), inside[half]) for box in _boxes(tree.tree_)]
-    if not grown:
+    boxes = _boxes(tree.tree_)
+    if not boxes:
         return Rule()
-    box = _boxes(tree.tree_)[int(np.argmax([score for *_, score in grown]))]
+    box = max(boxes, key=lambda box: _score(_within(table[half], box), inside[half])[2])
     other, member = _within(table[~half], box), inside[~half]
     precision, coverage, score = _score(other, member)
     hits = int((other & member).sum())
@@ -218,10 +218,10 @@ def _told(questions: list[Question], box: Box) -> str:
     )
 
 
-def _boxes(tree: object) -> list[Box]:
+def _boxes(tree: Any) -> list[Box]:
     """Where the rows of each node but the root lie, those of few questions first."""
-    left, right = tree.children_left, tree.children_right  # type: ignore[attr-defined]
-    feature, threshold = tree.feature, tree.threshold  # type: ignore[attr-defined]
+    left, right = tree.children_left, tree.children_right
+    feature, threshold = tree.feature, tree.threshold
     found: list[Box] = []
     waiting: list[tuple[int, Box]] = [(0, {})]
     while waiting:

@@ -2,10 +2,33 @@
 
 from __future__ import annotations
 
-SLICE = ("slice",)
+from collections.abc import Mapping
+from typing import Any
 
-#: name -> (dimensions, long_name, units, description)
-VARIABLES: dict[str, tuple[tuple[str, ...], str, str, str]] = {
+import numpy as np
+import xarray as xr
+
+import scaleshift
+
+SLICE = ("slice",)
+Variables = Mapping[str, tuple[tuple[str, ...], str, str, str]]  # dimensions, long_name, units, description
+
+
+def dataset(
+    variables: Variables, values: Mapping[str, Any], coords: Mapping[str, Any], attributes: Mapping[str, Any]
+) -> xr.Dataset:
+    """Variables that have values, each with what it means, and the coordinates that these have."""
+    data = {}
+    for name, (dims, long_name, units, description) in variables.items():
+        if name in values:
+            attrs = {"long_name": long_name, "description": description}
+            data[name] = (dims, np.asarray(values[name]), {"units": units, **attrs} if units else attrs)
+    used = {d for dims, *_ in data.values() for d in dims}
+    kept = {name: value for name, value in coords.items() if name in used}
+    return xr.Dataset(data, kept, {"scaleshift_version": scaleshift.__version__, **attributes})
+
+
+VARIABLES: Variables = {
     "size": (SLICE, "rows", "rows", "weighted rows that belong to the slice, by their embeddings alone"),
     "share": (SLICE, "share of all rows", "1", "weighted"),
     "error_rate": (SLICE, "share of errors", "1", "of the judging rows; NaN without targets or predictions"),

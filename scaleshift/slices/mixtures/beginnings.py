@@ -10,21 +10,15 @@ from scaleshift.parameters import is_whole
 from scaleshift.slices import sampling
 from scaleshift.slices.mixtures import restarts, starts
 from scaleshift.slices.mixtures.expectation import Fit, Settings
-from scaleshift.slices.prepared import Preparation
 from scaleshift.slices.survey import Survey
 
 if TYPE_CHECKING:
+    from scaleshift.slices.base import Begun
     from scaleshift.slices.domino import DominoSlicer
 
 
 def first_fits(
-    slicer: DominoSlicer,
-    rows: Rows,
-    kept: Kept,
-    preparation: Preparation,
-    seen: Survey,
-    settings: Settings,
-    given_resp: bool,
+    slicer: DominoSlicer, begun: Begun, kept: Kept, settings: Settings, given_resp: bool
 ) -> list[Fit]:
     """Mixtures to start from: a pass over the kept rows, or over a sample of them.
 
@@ -33,25 +27,26 @@ def first_fits(
     DataError
         If rows are fewer than components.
     """
+    rows, seen, preparation = begun.rows, begun.seen, begun.preparation
     kind, seed, sizes = preparation.kind, preparation.seed, slicer._sizes
     covariance_type = slicer.covariance_type
     init = slicer.init_params or ("confusion" if slicer.compat else None)
     _check_enough(seen, max(sizes))
 
-    def begun(start: starts.Start) -> Fit:
+    def made(start: starts.Start) -> Fit:
         d = preparation.projection.n_columns
         return starts.begin(kept, kind, start, covariance_type, d, settings.reg_covar)
 
     if given_resp:
-        return [begun(starts.Passed(sizes[0]))]
+        return [made(starts.Passed(sizes[0]))]
     if init == "confusion":
-        return [begun(_confusion(slicer, rows, size, seed)) for size in sizes]
+        return [made(_confusion(slicer, rows, size, seed)) for size in sizes]
     if init == "random":
-        return [begun(starts.Random(size, seed)) for size in sizes]
+        return [made(starts.Random(size, seed)) for size in sizes]
     sample = sampling.draw(kept, kind, seen, seed)
     if init is None:
         return restarts.fit_sample(sample, kind, sizes, covariance_type, settings, seed)
-    return [begun(starts.named(init, size, sample, seed)) for size in sizes]
+    return [made(starts.named(init, size, sample, seed)) for size in sizes]
 
 
 def _check_enough(seen: Survey, n_components: int) -> None:

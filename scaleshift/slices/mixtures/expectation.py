@@ -39,6 +39,11 @@ class Fit:
         """The last one."""
         return self.lower_bounds[-1] if self.lower_bounds else -np.inf
 
+    @property
+    def n_iter(self) -> int:
+        """Passes that were made."""
+        return len(self.lower_bounds)
+
 
 def climb(
     kept: Kept,
@@ -65,7 +70,7 @@ def climb(
     """
     fits = list(fits)
     while True:
-        open_ = [i for i, fit in enumerate(fits) if not fit.converged and _steps(fit) < settings.max_iter]
+        open_ = [i for i, fit in enumerate(fits) if not fit.converged and fit.n_iter < settings.max_iter]
         if not open_:
             return fits
         found = step(kept, kind, [fits[i].mixture for i in open_], settings)
@@ -74,10 +79,6 @@ def climb(
             bounds = [*fits[i].lower_bounds, bound]
             fits[i] = Fit(mixture, bounds, converged=bool(change < settings.tol))
         after(fits)
-
-
-def _steps(fit: Fit) -> int:
-    return len(fit.lower_bounds)
 
 
 def step(kept: Kept, kind: Kind, mixtures: list[Mixture], settings: Settings) -> list[tuple[Mixture, float]]:

@@ -10,6 +10,7 @@ from scaleshift.kernels import dispatch
 from scaleshift.kernels import mixture as kernel
 from scaleshift.kernels.mixture import Outcomes
 from scaleshift.slices.mixtures.mixture import Mixture, Powers, components_of
+from scaleshift.slices.tiles import tiles
 
 NOTHING = Outcomes()
 
@@ -51,9 +52,8 @@ class MixtureSlices:
     def memberships(self, x: np.ndarray, outcomes: Outcomes) -> np.ndarray:
         """Responsibilities of the chosen components, (n, n_slices)."""
         found = self.responsibilities(x, outcomes)
-        return found[:, self.chosen] / found.sum(
-            axis=1, keepdims=True, dtype=np.float64
-        )  # float32 sums are rough
+        total = found.sum(axis=1, keepdims=True, dtype=np.float64)  # float32 ones are rough
+        return found[:, self.chosen] / total
 
     def assigned(self, x: np.ndarray, outcomes: Outcomes) -> np.ndarray:
         """1 for the most responsible component where it is a chosen one, (n, n_slices)."""
@@ -68,8 +68,7 @@ class MixtureSlices:
 
     def typicality(self, x: np.ndarray) -> np.ndarray:
         """Log density of the embedding in each chosen component, (n, n_slices)."""
-        parts = [kernel.log_joint(x[first : first + 4096], NOTHING, self._alone) for first in _tiles(len(x))]
-        return np.concatenate(parts) if parts else np.empty((0, self.n_slices))
+        return np.concatenate([kernel.log_joint(x[rows], NOTHING, self._alone) for rows in tiles(len(x))])
 
     @property
     def _alone(self) -> kernel.Components:
@@ -81,10 +80,6 @@ class MixtureSlices:
         return kernel.Components(
             mixture.covariance_type, (len(chosen),), np.ones(len(chosen)), mixture.means[chosen], covariances
         )
-
-
-def _tiles(n: int) -> range:
-    return range(0, n, 4096)
 
 
 def _one_hot(codes: np.ndarray, values: np.ndarray) -> np.ndarray:

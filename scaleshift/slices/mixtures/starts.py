@@ -24,8 +24,7 @@ from scaleshift.slices.outcomes import Kind
 from scaleshift.slices.prepared import outcomes_of
 from scaleshift.slices.sampling import Sample
 from scaleshift.slices.survey import refuse
-
-TILE = 4_096  # rows whose responsibilities are held at a time
+from scaleshift.slices.tiles import tiles
 
 
 class Start(Protocol):
@@ -153,8 +152,8 @@ def sequence(rows: Rows, n_columns: int, random_state: Any) -> Sequence:
     states = []
     for size in sizes:
         states.append(generator.get_state())
-        for first in range(0, size, TILE):
-            generator.rand(min(TILE, size - first), n_columns)
+        for tile in tiles(size):
+            generator.rand(tile.stop - tile.start, n_columns)
     return Sequence(n_columns, np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64), states)
 
 
@@ -189,15 +188,8 @@ def start_leaf(block: Block, kind: Kind, start: Start, covariance_type: str) -> 
     """Sums of one prepared block under the starting responsibilities, some rows at a time."""
     outcomes = outcomes_of(block, kind)
     total: dict[str, np.ndarray] = {}
-    for first in range(0, max(len(block.x), 1), TILE):
-        rows = slice(first, first + TILE)
-        part = Block(
-            block.x[rows],
-            {name: values[rows] for name, values in block.columns.items()},
-            block.start + first,
-            block.valid[rows],
-            block.invalid_by_column,
-        )
+    for rows in tiles(len(block.x)):
+        part = block.rows(rows)
         found = responsibility_sums(part.x, outcomes.rows(rows), start(part, kind), covariance_type)
         total = {name: total.get(name, 0.0) + value for name, value in found.items()}
     return total

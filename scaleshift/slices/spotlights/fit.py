@@ -58,7 +58,6 @@ class Search:
     barrier_scale: float
     patience: int
     decay: float
-
     n_columns: int  # of the projected embeddings
 
     @property
@@ -151,15 +150,15 @@ def at_rest(job: Search, gains: Gains, path: Path) -> FoundSpotlight:
     seen = shown(job.kept, gains, spotlight)
     weight = max(seen["weight"], TINY)
     return FoundSpotlight(
-        spotlight.means[0],
-        float(spotlight.precisions[0]),
-        None if spotlight.radii is None else float(spotlight.radii[0]),
-        max(seen["peak"], TINY),
-        seen["weight"],
-        seen["weight"] ** 2 / max(seen["squares"], TINY),
-        gains.sign * gains.as_objective(seen["gain"] / weight),
-        seen["loss"] / weight,
-        gains.as_objective(path.objectives),
-        path.weights,
-        path.rates,
+        mean=spotlight.means[0],
+        precision=float(spotlight.precisions[0]),
+        radius=None if spotlight.radii is None else float(spotlight.radii[0]),
+        peak=max(seen["peak"], TINY),
+        weight=seen["weight"],
+        effective_size=seen["weight"] ** 2 / max(seen["squares"], TINY),
+        weighted_loss=gains.sign * gains.as_objective(seen["gain"] / weight),
+        mean_loss=seen["loss"] / weight,
+        objectives=gains.as_objective(path.objectives),
+        weights=path.weights,
+        rates=path.rates,
     )

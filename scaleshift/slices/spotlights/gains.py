@@ -12,6 +12,7 @@ from scaleshift.blocks.block import Block, Kept
 from scaleshift.kernels import dispatch
 from scaleshift.kernels.spotlight import Spotlights, layout_of
 from scaleshift.kernels.spotlight import light as light_of
+from scaleshift.slices.prepared import fitted_weight
 from scaleshift.slices.spotlights.membership import SpotlightSlices
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -54,8 +55,8 @@ def loss_of(block: Block) -> np.ndarray:
 
 
 def weight_of(block: Block) -> np.ndarray:
-    """Weights of a prepared block's rows, 0 for those that the fit does not see."""
-    return np.where(block.columns["held"], 0.0, block.columns["weight"]).astype(np.float64)
+    """Weights of a prepared block's rows, 0 for those that the fit does not see, (n,) float64."""
+    return fitted_weight(block).astype(np.float64)
 
 
 # What losses there are ---------------------------------------------------------------------------------

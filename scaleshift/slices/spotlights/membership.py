@@ -9,8 +9,7 @@ import numpy as np
 from scaleshift.kernels import spotlight as kernel
 from scaleshift.kernels.mixture import Outcomes
 from scaleshift.kernels.spotlight import Spotlights
-
-TILE = 4_096  # rows
+from scaleshift.slices.tiles import tiles
 
 
 @dataclass(frozen=True)
@@ -20,9 +19,7 @@ class SpotlightSlices:
     shape: str  # of kernels.spotlight.SHAPES
     means: np.ndarray  # (n_slices, d') in projected space
     precisions: np.ndarray  # (n_slices,)
-    radii: (
-        np.ndarray | None
-    )  # (n_slices,) squared distance at which a membership is a half; None: unsaturated
+    radii: np.ndarray | None  # (n_slices,) squared, where a membership is a half; None: unsaturated
     peaks: np.ndarray  # (n_slices,) strongest light on a row of the fit
 
     def __post_init__(self) -> None:
@@ -65,8 +62,7 @@ class SpotlightSlices:
     def typicality(self, x: np.ndarray) -> np.ndarray:
         """Minus the squared distance from the mean in units of 2 / precision, (n, n_slices)."""
         result = np.empty((len(x), self.n_slices))
-        for first in range(0, len(x), TILE):
-            rows = slice(first, first + TILE)
+        for rows in tiles(len(x)):
             result[rows] = -0.5 * self.precisions * kernel.distances(x[rows], self.means)
         return result
 

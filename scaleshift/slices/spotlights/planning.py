@@ -1,22 +1,16 @@
-"""What will seeking spotlights cost?  The passes of a fit, told before it runs."""
+"""What will seeking spotlights cost?  The passes of `SpotlightSlicer.fit`, told before it runs."""
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from scaleshift.blocks import states
 from scaleshift.blocks.plan import Plan
-from scaleshift.blocks.planner import PlannedKept, Planner
 from scaleshift.kernels.spotlight import Spotlights
-from scaleshift.slices import sampling, survey
-from scaleshift.slices.describing.profile import merge_profiles, profile_leaf
+from scaleshift.slices import planning, sampling
 from scaleshift.slices.inputs import Given
-from scaleshift.slices.outcomes import learn_kind
-from scaleshift.slices.prepared import Preparation, prepare, strata_of
-from scaleshift.slices.projection import Projection
+from scaleshift.slices.planning import PlannedFit
 from scaleshift.slices.spotlights.fit import RADII, sample_rows
 from scaleshift.slices.spotlights.gains import Gains, shown_leaf, spotlight_leaf, spread_leaf
 from scaleshift.slices.spotlights.membership import SpotlightSlices
@@ -31,68 +25,49 @@ WAY_OUT = "use fewer n_pca_components"
 
 def plan_spotlight(slicer: SpotlightSlicer, found: Given) -> Plan:
     """Passes of `SpotlightSlicer.fit`."""
-    kind = learn_kind(found)
-    rows = kind.rows(found, slicer.invalid)
-    planner = Planner("SpotlightSlicer.fit", rows, WAY_OUT)
-    d = rows.n_markers
-    pca = None if slicer.compat else slicer.n_pca_components
-    planner.merged("survey", rows, survey.look, survey.merge, kind=kind, products=pca is not None)
-    components = None if pca is None else np.eye(min(pca, d), d)
-    dtype, holdout = ("float64", 0.0) if slicer.compat else ("float32", slicer.holdout)
-    preparation = Preparation(kind, Projection(np.zeros(d), components), dtype, 0, holdout)
-    kept = planner.keep("preparation", rows, prepare, preparation.row_bytes, preparation=preparation)
-    planner.on_kept("losses", kept, spread_leaf, sign=1.0, pivot=0.0)
+    fit = planning.begin(slicer, found, WAY_OUT)
+    fit.planner.on_kept("losses", fit.kept, spread_leaf, sign=1.0, pivot=0.0)
     if slicer.compat:
         steps = slicer.n_slices * slicer.num_steps
-        _step(planner, kept, slicer, 1, "steps", steps, steps)
+        _step(fit, slicer, 1, "steps", steps, steps)
     else:
-        _search(planner, kept, slicer, preparation)
-    one = _spotlights(slicer, kept, 1, saturated=slicer.kernel == "gaussian" and not slicer.compat)
-    planner.on_kept("light", kept, shown_leaf, times=slicer.n_slices, gains=Gains(), spotlight=one)
-    many = _spotlights(slicer, kept, slicer.n_slices)
-    slices = SpotlightSlices(slicer.kernel, many.means, many.precisions, many.radii, many.precisions)
-    planner.merged(
-        "profile", rows, profile_leaf, merge_profiles, slices=slices, preparation=preparation, shift=None
-    )
-    return planner.plan()
+        _search(fit, slicer)
+    one = _spotlights(fit, slicer, 1, slicer._saturated)
+    fit.planner.on_kept("light", fit.kept, shown_leaf, times=slicer.n_slices, gains=Gains(), spotlight=one)
+    many = _spotlights(fit, slicer, slicer.n_slices, slicer._saturated)
+    return fit.end(SpotlightSlices(*many, peaks=many.precisions))
 
 
-def _search(planner: Planner, kept: PlannedKept, slicer: SpotlightSlicer, preparation: Preparation) -> None:
+def _search(fit: PlannedFit, slicer: SpotlightSlicer) -> None:
     """The sample, the steps on it, and the passes over all rows that follow."""
-    kind, n_rows = preparation.kind, sample_rows(slicer.spotlight_size)
-    n_strata = survey.n_strata(kind)
-    planner.on_kept(
-        "sample",
-        kept,
-        states.smallest,
-        n=np.full(n_strata, n_rows // n_strata),
-        by=functools.partial(strata_of, kind=kind),
-        seed=0,
-        stream="slices",
-        columns=sampling.LOSSES,
-    )
+    n_rows = sample_rows(slicer.spotlight_size)
+    fit.sample(n_rows, sampling.LOSSES)
     usual, most = (slicer.n_slices * times for times in (USUAL_PASSES, PASSES))
-    seconds = _step(planner, kept, slicer, max(N_STARTS, len(LADDER)), "refinement", usual, most)
-    if slicer.kernel == "gaussian":
-        many = _spotlights(slicer, kept, len(RADII), saturated=True)
-        each = {"times": slicer.n_slices, "at_most": slicer.n_slices}
-        planner.on_kept("radius", kept, spotlight_leaf, **each, gains=Gains(), spotlights=many)
-    rows = min(n_rows, planner.n_rows)
-    planner.driver_seconds = seconds * rows * slicer.num_steps * slicer.n_slices
+    seconds = _step(fit, slicer, max(N_STARTS, len(LADDER)), "refinement", usual, most)
+    if slicer._saturated:
+        _step(fit, slicer, len(RADII), "radius", slicer.n_slices, slicer.n_slices, saturated=True)
+    rows = min(n_rows, fit.planner.n_rows)
+    fit.planner.driver_seconds = seconds * rows * slicer.num_steps * slicer.n_slices
 
 
 def _step(
-    planner: Planner, kept: PlannedKept, slicer: SpotlightSlicer, n: int, what: str, times: int, at_most: int
+    fit: PlannedFit,
+    slicer: SpotlightSlicer,
+    n: int,
+    what: str,
+    times: int,
+    at_most: int,
+    saturated: bool = False,
 ) -> float:
     """Passes with `n` spotlights side by side; seconds of one for a row."""
-    spotlights = _spotlights(slicer, kept, n)
-    found = planner.on_kept(
-        what, kept, spotlight_leaf, times=times, at_most=at_most, gains=Gains(), spotlights=spotlights
+    many = _spotlights(fit, slicer, n, saturated)
+    found = fit.planner.on_kept(
+        what, fit.kept, spotlight_leaf, times=times, at_most=at_most, gains=Gains(), spotlights=many
     )
-    return found.seconds / max(len(kept.prepared.result.x), 1)
+    return found.seconds / fit.n_timed
 
 
-def _spotlights(slicer: SpotlightSlicer, kept: PlannedKept, n: int, saturated: bool = False) -> Spotlights:
+def _spotlights(fit: PlannedFit, slicer: SpotlightSlicer, n: int, saturated: bool) -> Spotlights:
     """Any."""
-    d = kept.prepared.result.x.shape[1]
-    return Spotlights(slicer.kernel, np.zeros((n, d)), np.ones(n), np.ones(n) if saturated else None)
+    radii = np.ones(n) if saturated else None
+    return Spotlights(slicer.kernel, np.zeros((n, fit.n_columns)), np.ones(n), radii)

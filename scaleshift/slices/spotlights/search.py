@@ -120,7 +120,8 @@ def sized(rows: Lit, means: np.ndarray, form: Form, target: float) -> tuple[Spot
         found = _bisected(lambda p: _plain(form.shape, np.exp(-p) * r), -bounds[1], -bounds[0], rows, target)
         precisions = np.exp(-found)
         return Spotlights(form.shape, means, precisions), _plain(form.shape, precisions * r)
-    edges = np.stack([_quantile(r, rows.weight, share * target) for share in (0.5, 1.5)])
+    shares = np.minimum(np.array([0.5, 1.5]) * target / rows.weight.sum(), 1.0)
+    edges = np.quantile(r, shares, axis=0, method="inverted_cdf", weights=rows.weight)
     precisions = STEEPNESS / np.maximum(edges[1] - edges[0], least)
     highest = r.max(axis=0) + 80 / precisions
     radii = _bisected(
@@ -139,14 +140,6 @@ def saturated(rows: Lit, values: np.ndarray, plain: Form, form: Form) -> np.ndar
 
 def _plain(shape: str, scaled: np.ndarray) -> np.ndarray:
     return np.exp(-0.5 * scaled) if shape == "gaussian" else np.maximum(1 - scaled, 0)
-
-
-def _quantile(r: np.ndarray, weight: np.ndarray, mass: float) -> np.ndarray:
-    """Distance within which rows of this weight lie, by column, (K,)."""
-    order = np.argsort(r, axis=0)
-    reached = np.cumsum(weight[order], axis=0) >= mass
-    first = np.where(reached.any(axis=0), reached.argmax(axis=0), len(r) - 1)
-    return np.take_along_axis(np.take_along_axis(r, order, axis=0), first[None], axis=0)[0]
 
 
 def _bisected(
