@@ -20,7 +20,7 @@ from scaleshift.parameters import check, is_whole
 from scaleshift.slices import checkpoint
 from scaleshift.slices.describing import description
 from scaleshift.slices.describing.profile import profile
-from scaleshift.slices.inputs import Given, given
+from scaleshift.slices.inputs import Given, given, refuse_other_order
 from scaleshift.slices.meanings import Meaning
 from scaleshift.slices.outcomes import learn_kind
 from scaleshift.slices.prepared import Preparation, known_outcomes, prepare
@@ -36,14 +36,6 @@ class Slices(Protocol):
     @property
     def n_slices(self) -> int:
         """Best first."""
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether its parts belong together."""
-
-    @property
-    def n_labels(self) -> int | None:
-        """Codes that a label can have; None where labels have no say."""
 
     @property
     def centres(self) -> np.ndarray:
@@ -217,6 +209,8 @@ class Slicer(BaseEstimator, ABC):
         if data is None and (embeddings is None or isinstance(embeddings, str)):
             return description.describe(self, None, asked)
         found = given(data, embeddings, targets, pred_probs, losses, sample_weight)
+        beside = {"embeddings": found.embeddings, "metadata": metadata, "features": features}
+        refuse_other_order(data, beside)
         return description.describe(self, found, asked)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -306,14 +300,17 @@ class Slicer(BaseEstimator, ABC):
         rows = self.preparation_.kind.rows(found, self.invalid)
         return rows.matched(self.markers_, self.n_features_in_)
 
+    @property
+    def _is_sound(self) -> bool:
+        """Whether what was learned belongs together."""
+        projection = self.preparation_.projection
+        fits = self._slices.centres.shape[1] == projection.n_columns
+        return bool(fits and len(projection.mean) == self.n_features_in_)
+
     def _refuse_damaged(self) -> None:
         """Parts from a damaged file may not belong together, and kernels check no bounds."""
-        preparation = self.preparation_
         try:
-            slices = self._slices
-            sound = slices.is_sound and slices.centres.shape[1] == preparation.projection.n_columns
-            sound = sound and slices.n_labels in (None, preparation.kind.n_labels)
-            sound = sound and len(preparation.projection.mean) == self.n_features_in_
+            sound = self._is_sound
         except (AttributeError, TypeError, ValueError):
             sound = False
         if not sound:

@@ -287,6 +287,10 @@ class DominoSlicer(Slicer):
     def _slices(self) -> MixtureSlices:
         return self._made(self.mixture_, self.slice_components_)
 
+    @property
+    def _is_sound(self) -> bool:
+        return self._slices.is_sound(self.preparation_.kind.n_labels) and super()._is_sound
+
     def _made(self, mixture: Mixture, components: np.ndarray) -> MixtureSlices:
         return MixtureSlices(mixture, self._settings.powers, components, among_chosen=bool(self.compat))
 

@@ -7,6 +7,7 @@ out are rows, as every pass takes them, and what kind of outcome they have (`out
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -92,7 +93,7 @@ def given(
         raise DataError(
             "no embeddings were given: pass data= with a column 'embedding', or embeddings= as (n, d) numbers"
         )
-    _check_same_rows(data, found)
+    refuse_other_order(data, found)
     return Given(**found)
 
 
@@ -121,7 +122,7 @@ def _odd_row(rows: Any) -> str:
     return f": row {odd} has the shape {shapes[odd]}, row 0 has {shapes[0]}; mend it, or leave it out"
 
 
-def _check_same_rows(data: Any, found: dict[str, Any]) -> None:
+def refuse_other_order(data: Any, found: Mapping[str, Any]) -> None:
     """Refuse what pandas names the rows of in another order: by position it would belong to other rows."""
     x = found["embeddings"]
     for rows in (table for table in (x, data) if isinstance(table, pd.DataFrame) or _is_annotated(table)):

@@ -64,9 +64,8 @@ class Classification:
         if found.pred_probs is None:
             return rows
         if are_labels(found.pred_probs, self.classes):
-            predicted = inputs.label_column(
-                found.pred_probs, "prediction", self._as_predicted(found.pred_probs)
-            )
+            classes = self._as_predicted(found.pred_probs)
+            predicted = inputs.label_column(found.pred_probs, "prediction", classes)
             return with_columns(rows, predicted=predicted)
         return with_numbers(rows, prediction=_probabilities(found.pred_probs, self.classes))
 

@@ -188,7 +188,7 @@ def test_weights_of_any_sane_scale_are_the_same_and_others_are_refused(make):
         with pytest.raises(DataError, match=r"sample_weight is .* in the mean: bring it to a scale near 1"):
             make().fit(None, X, Y, P, sample_weight=np.full(N, scale))
     expected = make().fit(None, X, Y, P).describe()["words"].values.tolist()
-    for scale in (1e-9, 1e20):
+    for scale in (2.0**-30, 2.0**66):  # powers of 2: a spotlight follows rounding errors
         found = make().fit(None, X, Y, P, sample_weight=np.full(N, scale)).describe()
         assert found["words"].values.tolist() == expected
 
@@ -248,3 +248,14 @@ def test_phrases_of_any_length_are_ranked_alike():
         again = phrases.ranked(directions, vectors * scale)
         np.testing.assert_array_equal(again[0], number)
         np.testing.assert_allclose(again[1], cosine)
+
+
+def test_metadata_and_features_in_another_order_are_refused():
+    order = np.random.default_rng(0).permutation(N)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = slicer().fit(None, frame, Y, P)
+    beside = pd.DataFrame({"size": X[:, 0]}, index=order)
+    for name in ("metadata", "features"):
+        with pytest.raises(DataError, match=f"X and {name} have rows of different names or order"):
+            model.describe(None, frame, Y, P, **{name: beside})
+        model.describe(None, frame, Y, P, **{name: beside.reset_index(drop=True)})

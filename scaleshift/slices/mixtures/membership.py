@@ -24,16 +24,11 @@ class MixtureSlices:
     chosen: np.ndarray  # (n_slices,) components, best first
     among_chosen: bool = False  # a row belongs to the best of the chosen, as in domino 0.1.5, never to none
 
-    @property
-    def is_sound(self) -> bool:
-        """Whether every chosen component is one."""
+    def is_sound(self, n_labels: int) -> bool:
+        """Whether every chosen component is one, and labels can have so many codes."""
         chosen, k = np.asarray(self.chosen), self.mixture.n_components
-        return bool(chosen.dtype.kind == "i" and chosen.ndim == 1 and ((chosen >= 0) & (chosen < k)).all())
-
-    @property
-    def n_labels(self) -> int:
-        """Codes that a label can have."""
-        return int(self.mixture.label_probs.shape[1])
+        fine = chosen.dtype.kind == "i" and chosen.ndim == 1 and ((chosen >= 0) & (chosen < k)).all()
+        return bool(fine and self.mixture.label_probs.shape[1] == n_labels)
 
     @property
     def n_slices(self) -> int:

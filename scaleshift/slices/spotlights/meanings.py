@@ -17,6 +17,8 @@ from scaleshift.slices.meanings import (
 COMPAT = "spotlight"
 LARGEST = 1e30  # of parameters that are multiplied
 
+LARGEST = 1e30  # of parameters that are multiplied
+
 SPOTLIGHT: dict[str, Meaning] = {
     "spotlight_size": (lambda value: 0 < value <= 1, "a share above 0, at most 1"),
     "num_steps": FROM_ONE,

@@ -36,16 +36,6 @@ class SpotlightSlices:
         return len(self.means)
 
     @property
-    def is_sound(self) -> bool:
-        """Whether every spotlight is one."""
-        return True
-
-    @property
-    def n_labels(self) -> None:
-        """Any number."""
-        return None
-
-    @property
     def centres(self) -> np.ndarray:
         """Means, (n_slices, d')."""
         return self.means
