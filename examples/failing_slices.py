@@ -38,13 +38,15 @@ def main(n: int = 9_000) -> None:
     slicer.fit(None, source[markers], source["label"], model.predict_proba(source[markers]))
     print(f"Where it fails in {' and '.join(SOURCE)} (judged by a fifth of the cells, held out):")
     found = slicer.describe()
-    for words, flag in zip(found["words"].values, found["flag"].values, strict=True):
-        print(f"- {words}" + (f" [{flag}]" if flag else ""))
+    for words in found["words"].values:
+        print(f"- {words}")
 
     now = slicer.describe(None, target[markers], target["label"], model.predict_proba(target[markers]))
     print(f"The same slices in {' and '.join(TARGET)}:")
-    for words in ss.slices.compare(found, now)["words"].values:
+    change = ss.slices.compare(found, now)
+    for words in change["words"].values:
         print(f"- {words}")
+    print(f"In all: {change['summary'].item()}")
 
 
 if __name__ == "__main__":

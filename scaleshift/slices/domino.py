@@ -274,6 +274,11 @@ class DominoSlicer(Slicer):
         return self
 
     @property
+    def slice_cluster_indices(self) -> np.ndarray:
+        """Another name of ``slice_components_``."""
+        return self.slice_components_
+
+    @property
     def y_probs(self) -> np.ndarray:
         """Another name of ``y_probs_``."""
         return self.y_probs_

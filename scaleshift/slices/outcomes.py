@@ -7,6 +7,7 @@ bin is the label, so that components are alike in how wrong the model is.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from scaleshift.slices.inputs import Given
 
 N_BINS = 10  # of losses
 SAMPLE = 10_000  # rows whose losses make the bins
+LEAST_DOUBTED = 50  # rows, of which a share of errors is no chance
 SUM_TOLERANCE = 0.01  # of probabilities: those of float16 and rounded ones pass
 TINY = 1e-12  # least probability of the true class in a cross-entropy
 
@@ -74,6 +76,16 @@ class Classification:
         if self.classes.dtype.kind == "b" and _is_whole(predictions):
             return self.classes.astype(np.int64)
         return self.classes
+
+    def doubt(self, error_rate: float) -> str:
+        """What a share of errors far above chance may mean; empty for others."""
+        if not error_rate > 1 - 0.5 / max(self.n_labels, 2):
+            return ""
+        shown = ", ".join(map(str, self.classes[:8])) + (", ..." if self.n_labels > 8 else "")
+        return (
+            f"the predictions are wrong in {100 * error_rate:.0f} % of the rows, more often than by chance: "
+            f"are the columns of pred_probs in the order of the classes ({shown})?"
+        )
 
     def outcome(self, block: Block) -> Found:
         """Of the rows of a block; probabilities are checked."""
@@ -186,6 +198,13 @@ class Losses(_Binned):
 
 
 Kind = Classification | Residuals | Losses
+
+
+def warn_of(kind: Kind, error_rate: float, n_rows: int) -> None:
+    """Warn where predictions are so wrong that their columns may be in another order."""
+    doubt = kind.doubt(error_rate) if isinstance(kind, Classification) else ""
+    if doubt and n_rows >= LEAST_DOUBTED:
+        warnings.warn(doubt, stacklevel=5)
 
 
 def learn_kind(found: Given) -> Kind:

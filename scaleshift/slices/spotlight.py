@@ -74,8 +74,8 @@ class SpotlightSlicer(Slicer):
         Reproduce the published numbers: start at the origin with precision 1e-4, all rows in every step,
         spotlights in the order in which they were found.
     checkpoint : path, optional
-        Folder that holds the state after each spotlight and during its passes: a killed fit goes on from
-        there.
+        Folder that holds the state after each spotlight and during its passes over all rows: a killed fit
+        goes on from there. The steps on a sample, which come first, are taken again.
     random_state : None, int or numpy.random.Generator
         Of the sample and its starts, and of the rows held out.
 

@@ -68,10 +68,11 @@ def test_numbers_are_those_of_counting_by_hand(fitted, whose):
     loss = -np.log(np.where(wrong, 0.1, 0.8))
     for k in range(2):
         inside = members[:, k]
-        a, b = judges & inside, judges & ~inside
+        outside = ~members.any(axis=1)  # of both slices: what each is held against
+        a, b = judges & inside, judges & outside
         expected = {
             "size": inside.sum(),
-            "share": inside.mean(),
+            "share": inside[judges].mean(),
             "error_rate": wrong[a].mean(),
             "error_rate_rest": wrong[b].mean(),
             "excess_errors": (wrong[a].mean() - wrong[judges].mean()) * inside.sum(),
@@ -88,8 +89,8 @@ def test_numbers_are_those_of_counting_by_hand(fitted, whose):
         assert (float(found["error_low"][k]), float(found["error_high"][k])) == pytest.approx((low, high))
         table = pd.crosstab(y[a], predicted[a]).reindex(index=["B", "NK", "T"], columns=["B", "NK", "T"])
         np.testing.assert_array_equal(found["confusion"].values[k], table.fillna(0).to_numpy())
-        spread = np.sqrt((x[inside].var(axis=0) + x[~inside].var(axis=0)) / 2)
-        gap = (x[inside].mean(axis=0) - x[~inside].mean(axis=0)) / spread
+        spread = np.sqrt((x[inside].var(axis=0) + x[outside].var(axis=0)) / 2)
+        gap = (x[inside].mean(axis=0) - x[outside].mean(axis=0)) / spread
         np.testing.assert_allclose(found["difference"].values[k], gap, rtol=1e-9)
         best = np.flatnonzero(inside)[np.argsort(-typicality[inside, k], kind="stable")[:10]]
         np.testing.assert_array_equal(found["exemplar"].values[k], best)
@@ -140,7 +141,7 @@ def test_other_rows_judge_in_any_order(fitted):
     found, other = slicer.describe(data), slicer.describe({name: v[order] for name, v in data.items()})
     same(found, other, skip=("exemplar",))
     np.testing.assert_array_equal(order[other["exemplar"].values], found["exemplar"].values)
-    assert found.attrs["judged_by"] == "all rows, none of them of the fit"
+    assert found.attrs["judged_by"] == "all rows given, as rows that the fit did not see"
 
 
 @pytest.mark.parametrize("chunk", [333, 1_000, 2_999])
@@ -175,7 +176,7 @@ def test_weights_are_repeated_rows(fitted):
     found = slicer.describe(data, sample_weight=times)
     repeated = slicer.describe({name: np.repeat(v, times, axis=0) for name, v in data.items()})
     for name in ("size", "share", "error_rate", "error_rate_rest", "excess_errors", "loss", "loss_gap"):
-        np.testing.assert_allclose(found[name], repeated[name], rtol=1e-9, err_msg=name)
+        np.testing.assert_allclose(found[name], repeated[name], rtol=1e-9, atol=1e-12, err_msg=name)
     for name in ("confusion", "difference", "overlap", "judging_share"):
         np.testing.assert_allclose(found[name], repeated[name], rtol=1e-9, atol=1e-12, err_msg=name)
     # A row that stands for three is no three rows: intervals and tests know.
@@ -229,7 +230,7 @@ def test_targets_may_be_missing(fitted, missing):
     assert np.isnan(found["p_value"]).all()
     assert found["flag"].values.tolist() == ["errors not known"] * 2
     assert float(found["share"][0]) > 0.05
-    assert found["words"].values[0].endswith("% of rows")
+    assert found["words"].values[0].endswith("% of rows [errors not known]")
 
 
 def test_a_slice_may_have_no_members():
@@ -254,10 +255,29 @@ def test_few_members_are_flagged_and_all_shown():
     assert "few rows" in found["flag"].values[0]
 
 
-def test_a_slice_that_is_no_worse_is_flagged():
+def test_a_slice_that_is_no_worse_is_flagged_and_said_so():
     data, _ = corner()
     found = BallSlicer([[0.0] * 4, [5.0, 5.0, 0.0, 0.0]], [1.5, 3.0]).fit(data).describe()
-    assert found["flag"].values.tolist() == ["not worse than the rest", ""]
+    assert "worse than the rest" in found["flag"].values[0]
+    assert found["words"].values[0].endswith(f"[{found['flag'].values[0]}]")
+    assert found["flag"].values[1] == ""
+
+
+def test_a_slice_is_held_against_healthy_rows_also_beside_a_worse_one():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(6_000, 2)) + 12 * rng.choice(3, 6_000, p=[0.9, 0.07, 0.03])[:, None]
+    place = np.rint(x.mean(axis=1) / 12).astype(int)
+    wrong = rng.random(6_000) < np.array([0.02, 0.9, 0.1])[place]
+    y = rng.integers(0, 2, 6_000)
+    data = {"embedding": x, "target": y, "pred_probs": np.where(wrong, 1 - y, y).astype(float)}
+    found = (
+        BallSlicer([[12.0] * 2, [24.0] * 2], [6.0, 6.0])
+        .fit(data)
+        .describe({name: values[:5_999] for name, values in data.items()})
+    )
+    assert (found["q_value"] < 1e-3).all()  # .1 is more than .02, though less than the .08 of all others
+    np.testing.assert_allclose(found["error_rate_rest"], wrong[place == 0].mean(), atol=0.002)
+    assert found["flag"].values.tolist() == ["", ""]
 
 
 def test_overlap_is_the_share_of_rows_in_both():
@@ -329,8 +349,8 @@ def test_given_features_take_the_place_of_the_embeddings(fitted, lazy):
             da.from_array(values, chunks=(400, 2)), dims=("row", "name"), coords={"name": ["age", "constant"]}
         )
     found = slicer.describe(data, features=features)
-    inside, known = members_of(slicer, data["embedding"])[0][:, 0], np.isfinite(values[:, 0])
-    a, b = values[inside & known, 0], values[~inside & known, 0]
+    members, known = members_of(slicer, data["embedding"])[0], np.isfinite(values[:, 0])
+    a, b = values[members[:, 0] & known, 0], values[~members.any(axis=1) & known, 0]
     expected = (a.mean() - b.mean()) / np.sqrt((a.var() + b.var()) / 2)
     assert found["feature"].values.tolist() == ["age", "constant"]
     assert float(found["difference"][0, 0]) == pytest.approx(expected, rel=1e-9)

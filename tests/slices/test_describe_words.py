@@ -1,5 +1,7 @@
 """Rules on metadata and phrases find what was planted, and nothing where nothing was."""
 
+import re
+
 import dask.array as da
 import numpy as np
 import pandas as pd
@@ -44,7 +46,16 @@ def test_a_planted_rule_is_found(fitted):
     inside = slicer.predict(None, data["embedding"])[:, 0] == 1
     assert float(found["rule_coverage"][0]) == pytest.approx(chosen[inside].mean(), abs=0.05)
     assert float(found["rule_precision"][0]) == pytest.approx(inside[chosen].mean(), abs=0.1)
-    assert found["words"].values[0].endswith(f"; where {rule}")
+    said = found["words"].values[0].split("; ")[-1]
+    assert re.fullmatch(rf"\d+ % of it where {re.escape(rule)}, and \d+ % of such rows are in it", said)
+
+
+def test_a_rule_asks_no_question_that_finds_little_more(fitted):
+    slicer, data, there = fitted
+    rng = np.random.default_rng(3)
+    site = np.where(there, "C", rng.choice(["A", "B", "C"], len(there), p=[0.49, 0.49, 0.02]))
+    metadata = pd.DataFrame({"site": site, "age": rng.normal(60, 10, len(there))})
+    assert slicer.describe(data, metadata=metadata)["rule"].values[0] == "site == 'C'"
 
 
 def test_rules_do_not_depend_on_chunks(fitted):

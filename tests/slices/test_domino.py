@@ -536,3 +536,11 @@ def test_rows_that_are_not_finite_are_left_out_where_asked(chunks):
     assert np.isnan(memberships[[3, 500]]).all()
     assert not np.asarray(assigned)[[3, 500]].any()
     assert int(found.describe()["size"].sum()) <= len(X) - 2
+
+
+def test_columns_in_another_order_are_doubted():
+    columns = np.column_stack([1 - P, P]) if P.ndim == 1 else P
+    with pytest.warns(
+        UserWarning, match="than by chance: are the columns of pred_probs in the order"
+    ):
+        slicer().fit(None, X, Y, np.roll(columns, 1, axis=1))

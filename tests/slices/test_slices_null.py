@@ -42,7 +42,7 @@ def test_the_test_of_errors_never_rejects_too_often():
     for n, errors, inside in [(20, 5, 7), (12, 11, 3), (30, 1, 29), (9, 4, 9)]:
         hits = np.arange(errors + 1)
         probability = stats.hypergeom.pmf(hits, n, errors, inside)
-        p = np.array([fisher(np.array([h, errors]), np.array([inside, n]))[0] for h in hits])
+        p = np.array([fisher(*map(np.array, ([h], [inside], [errors - h], [n - inside])))[0] for h in hits])
         for level in p:
             assert probability[p <= level].sum() <= level + 1e-12
 
@@ -53,15 +53,21 @@ def test_the_test_of_losses_rejects_about_as_often_as_it_says(kind):
     p = []
     for _ in range(4_000):
         loss = LOSSES[kind](rng, 500)
-        sums = [np.array([part[:20].sum(), part.sum()]) for part in (loss, loss * loss)]
-        p.append(welch(*sums, np.array([20.0, 500.0]))[0])
+        sums = [
+            np.array([number])
+            for rows in (loss[:20], loss[20:])
+            for number in (rows.sum(), rows @ rows, float(len(rows)))
+        ]
+        p.append(welch(*sums)[0])
     assert (np.array(p) <= 0.05).mean() <= 0.05 + (0.03 if kind == "skewed to the left" else 0.01)
 
 
 def test_slices_of_equal_losses_have_no_more_certainty_than_choices():
-    sums = np.array([2.0, 2.0])  # both rows of the slice lost, of ten
-    assert welch(sums, sums, np.array([2.0, 10.0]))[0] == pytest.approx(1 / 45)
-    assert np.isnan(welch(np.array([1.0, 1.0]), np.array([1.0, 1.0]), np.array([1.0, 10.0]))[0])
+    def p_value(*sums):
+        return welch(*(np.array([number]) for number in sums))[0]
+
+    assert p_value(2.0, 2.0, 2.0, 0.0, 0.0, 8.0) == pytest.approx(1 / 45)  # both rows lost, of ten
+    assert np.isnan(p_value(1.0, 1.0, 1.0, 0.0, 0.0, 9.0))
 
 
 def failing(seed=0, n=3_000):

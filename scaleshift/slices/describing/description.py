@@ -23,6 +23,7 @@ from scaleshift.slices.describing.profile import Features, SliceProfile, has_con
 from scaleshift.slices.describing.rules import Rule, rules
 from scaleshift.slices.describing.variables import VARIABLES, dataset
 from scaleshift.slices.inputs import Given
+from scaleshift.slices.outcomes import warn_of
 
 if TYPE_CHECKING:
     from scaleshift.slices.base import Slicer
@@ -63,6 +64,8 @@ def describe(slicer: Slicer, found: Given | None, asked: Asked) -> xr.Dataset:
         told = _rules(slicer, rows, asked.metadata, judging.judges_of(seen, whose))
     judges = judging.judges_of(seen, whose)
     verdict = judging.judge(seen, judges, asked.level)
+    if found is not None:
+        warn_of(slicer.preparation_.kind, verdict.overall_error_rate, int(verdict.total))
     values = {
         **_numbers(seen, verdict),
         **_confusion(slicer, seen, judges),
@@ -84,25 +87,25 @@ def describe(slicer: Slicer, found: Given | None, asked: Asked) -> xr.Dataset:
 def _numbers(seen: SliceProfile, verdict: Verdict) -> dict[str, Any]:
     """What the profile and its judging rows say."""
     w = seen.tally("w")
-    overlap = np.divide(seen.overlap, w[:-1, None], out=np.zeros(seen.overlap.shape), where=w[:-1, None] > 0)
+    overlap = np.divide(seen.overlap, w[:-2, None], out=np.zeros(seen.overlap.shape), where=w[:-2, None] > 0)
     np.fill_diagonal(overlap, 1.0)
     same = np.where(np.tril(overlap) > SHARED, 1, 0).argmax(axis=1)
     moments = seen.embedding if seen.features is None else seen.features
     return {
-        "size": w[:-1],
-        "share": judging.ratio(w[:-1], w[-1:]),
+        "size": w[:-2],
+        "share": np.where(verdict.n > 0, verdict.share, judging.ratio(w[:-2], w[-1:])),
         "error_rate": verdict.error_rate,
         "error_low": verdict.error_low,
         "error_high": verdict.error_high,
         "error_rate_rest": verdict.error_rate_rest,
-        "excess_errors": (verdict.error_rate - verdict.overall_error_rate) * w[:-1],
+        "excess_errors": (verdict.error_rate - verdict.overall_error_rate) * w[:-2],
         "loss": verdict.loss,
         "loss_gap": verdict.loss - verdict.loss_rest,
         "p_value": verdict.p_value,
         "q_value": judging.q_values(verdict.p_value),
         "judging_rows": verdict.n.astype(np.int64),
         "judging_share": verdict.share,
-        "difference": _difference(moments),
+        "difference": _difference(moments, verdict.beside),
         "overlap": overlap,
         "same_rows_as": same.astype(np.int64),
         "exemplar": seen.exemplar,
@@ -113,11 +116,11 @@ def _numbers(seen: SliceProfile, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _difference(moments: np.ndarray) -> np.ndarray:
+def _difference(moments: np.ndarray, beside: bool) -> np.ndarray:
     """(mean - mean of the rest) / root of the mean of both variances, (S, m); 0 where nothing varies."""
     mass, sums, squares = moments
-    inside = mass[:-1], sums[:-1], squares[:-1]
-    outside = tuple(part[-1] - part[:-1] for part in moments)
+    inside = mass[:-2], sums[:-2], squares[:-2]
+    outside = tuple(judging.rest_of(part, beside) for part in moments)
     means, variances = [], []
     for w, x, xx in (inside, outside):
         known = np.where(w > 1e-9 * mass[-1], w, np.nan)
@@ -134,7 +137,7 @@ def _difference(moments: np.ndarray) -> np.ndarray:
 def _confusion(slicer: Slicer, seen: SliceProfile, judges: Judges) -> dict[str, Any]:
     if seen.confusion is None or not has_confusion(slicer.preparation_.kind):
         return {}
-    return {"confusion": seen.confusion[judges.parts, :-1].sum(axis=0)}
+    return {"confusion": seen.confusion[judges.parts, :-2].sum(axis=0)}
 
 
 # What was asked for ------------------------------------------------------------------------------------
@@ -194,7 +197,7 @@ def _phrase_values(seen: SliceProfile, names: Any, vectors: np.ndarray | None) -
         return {}
     mass, sums, _ = seen.embedding
     means = np.divide(sums, mass, out=np.zeros(sums.shape), where=mass > 0)
-    directions = np.where(mass[:-1] > 0, means[:-1] - means[-1], 0.0)
+    directions = np.where(mass[:-2] > 0, means[:-2] - means[-1], 0.0)
     number, cosine = phrases.ranked(directions, vectors)
     return {"phrase": np.array([str(name) for name in names], dtype=str)[number], "phrase_score": cosine}
 
@@ -233,7 +236,7 @@ def _doubts(values: Mapping[str, Any], verdict: Verdict, judges: Judges, k: int,
 
 
 def _words(values: Mapping[str, Any], names: Any, coords: Mapping[str, Any], unit: float) -> np.ndarray:
-    """One sentence a slice; `unit` is the mean weight of a row."""
+    """One sentence a slice, with its flag; `unit` is the mean weight of a row."""
     sentences = []
     for k in range(len(values["size"])):
         if values["size"][k] == 0:
@@ -249,11 +252,18 @@ def _words(values: Mapping[str, Any], names: Any, coords: Mapping[str, Any], uni
             facts.append(words.confused(values["confusion"][k] / (unit or 1.0), coords["label"]))
         asides = [words.apart(values["difference"][k], names)] if names is not None else []
         if "rule" in values and _finds(values["rule_precision"][k], values["rule_coverage"][k]):
-            asides.append(f"where {values['rule'][k]}")
+            asides.append(_rule_words(values, k))
         if "phrase" in values:
             asides.append(f"like {values['phrase'][k, 0]!s}")
-        sentences.append(words.sentence(facts, *asides))
+        doubt = f" [{values['flag'][k]}]" if values["flag"][k] else ""
+        sentences.append(words.sentence(facts, *asides) + doubt)
     return np.array(sentences, dtype=str)
+
+
+def _rule_words(values: Mapping[str, Any], k: int) -> str:
+    """A rule with what it finds of the slice, and what else it finds."""
+    precision, coverage = (words.percent(values[f"rule_{of}"][k]) for of in ("precision", "coverage"))
+    return f"{coverage} of it where {values['rule'][k]}, and {precision} of such rows are in it"
 
 
 def _finds(precision: float, coverage: float) -> bool:
@@ -286,7 +296,7 @@ def fit_of(slicer: Slicer) -> str:
 
 
 def _attributes(slicer: Slicer, judges: Judges, whose: str, level: float) -> dict[str, Any]:
-    rows = {"others": "all rows, none of them of the fit", "same": "rows held out of the fit"}
+    rows = {"others": "all rows given, as rows that the fit did not see", "same": "rows held out of the fit"}
     judged = "all rows, those of the fit among them" if judges.reason else rows[whose]
     return {
         "method": slicer.METHOD,

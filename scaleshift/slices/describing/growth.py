@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scaleshift.slices.describing.judging import q_values, ratio
 from scaleshift.slices.describing.variables import SLICE, Variables, dataset
 from scaleshift.slices.mixtures.ranking import wilson_interval
 
-OF_ALL = "sum over the slices; those that overlap count twice"
+OF_ALL = "sum over the slices, but for those of the same rows as another"
 
 VARIABLES: Variables = {
     "share_source": (SLICE, "share of the source", "1", "of its judging rows"),
@@ -53,6 +54,7 @@ VARIABLES: Variables = {
     "overall_error_target": ((), "overall error of the target", "1", "of all judging rows"),
     "flag": (SLICE, "reasons for caution", "", "joined by '; '; empty if none"),
     "words": (SLICE, "in words", "", "one sentence a slice"),
+    "summary": ((), "in words", "", "the overall change, and what of it the slices explain"),
 }
 
 
@@ -109,6 +111,7 @@ def compare(source: xr.Dataset, target: xr.Dataset, *, level: float = 0.95) -> x
     values.update(_costs(source, target, values))
     values["flag"] = _flags(source, target)
     values["words"] = _words(values, _has_errors(source), 1 - level)
+    values["summary"] = np.array(_summary(values, _has_errors(source)))
     attributes = {
         **{name: source.attrs[name] for name in ("method", "citation", "parameters", "seed", "fit")},
         "measure": "share of errors" if _has_errors(source) else "mean loss",
@@ -172,13 +175,15 @@ def _costs(source: xr.Dataset, target: xr.Dataset, growth: dict[str, np.ndarray]
     # A slice that the target lacks costs it nothing, whatever its error would be.
     change = np.where(growth["share_target"] == 0, 0.0, growth["share_target"] * (after - before))
     change = change if np.isfinite(overall_after) else np.full(len(change), np.nan)
+    # Slices of the same rows count once.
+    once = source["same_rows_as"].values == np.arange(len(cost))
     return {
         "error_source": before,
         "error_target": after,
         "cost_of_growth": cost,
         "cost_of_change": change,
-        "total_cost_of_growth": np.array(np.nansum(cost)),
-        "total_cost_of_change": np.array(np.nansum(change) if np.isfinite(change).any() else np.nan),
+        "total_cost_of_growth": np.array(np.nansum(cost[once])),
+        "total_cost_of_change": np.array(np.nansum(change[once]) if np.isfinite(change).any() else np.nan),
         "overall_error_source": np.array(overall_before),
         "overall_error_target": np.array(overall_after),
     }
@@ -194,10 +199,30 @@ def _flags(source: xr.Dataset, target: xr.Dataset) -> np.ndarray:
                 reasons.append(f"{name} has rows that the fit saw")
             if described["judging_rows"].values[k] == 0:
                 reasons.append(f"no rows in the {name}")
+        if source["same_rows_as"].values[k] != k:
+            reasons.append(f"same rows as slice {source['same_rows_as'].values[k]}")
         if not (_has_errors(source) or np.isfinite(source["overall_loss"])):
             reasons.append("errors of the source not known")
         flags.append("; ".join(reasons))
     return np.array(flags, dtype=str)
+
+
+def _summary(values: Mapping[str, Any], of_errors: bool) -> str:
+    """The overall change, and what of it these slices explain."""
+
+    def told(number: float) -> str:
+        return words.percent(number) if of_errors else f"{number:.3g}"
+
+    def part(number: float) -> str:
+        return f"{words.points(number)} points" if of_errors else f"{number:+.3g}"
+
+    what = "errors" if of_errors else "mean loss"
+    before, after = float(values["overall_error_source"]), float(values["overall_error_target"])
+    grown = f"growth of these slices {part(float(values['total_cost_of_growth']))}"
+    if not np.isfinite(after):
+        return f"{what} {told(before)} before; {grown}" if np.isfinite(before) else "errors not known"
+    changed = f"change inside them {part(float(values['total_cost_of_change']))}"
+    return f"{what} {told(before)} before, {told(after)} now ({part(after - before)}): {grown}, {changed}"
 
 
 def _words(values: dict[str, np.ndarray], of_errors: bool, alpha: float) -> np.ndarray:
@@ -225,6 +250,9 @@ def _words(values: dict[str, np.ndarray], of_errors: bool, alpha: float) -> np.n
         asides = []
         if np.isfinite(one["error_source"]) and np.isfinite(one["error_target"]):
             was = "wrong in" if of_errors else "mean loss"
-            asides.append(f"{was} {error(one['error_source'])} before, {error(one['error_target'])} now")
+            now = f"{was} {error(one['error_source'])} before, {error(one['error_target'])} now"
+            # Where it is not little beside what growth costs: a slice may grow and get better.
+            matters = clear and abs(one["cost_of_change"]) > 0.1 * abs(one["cost_of_growth"])
+            asides.append(f"{now}, {cost(one['cost_of_change'])}" if matters else now)
         sentences.append(words.sentence(facts, *asides))
     return np.array(sentences, dtype=str)

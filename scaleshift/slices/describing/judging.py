@@ -16,6 +16,7 @@ from scaleshift.slices.describing.profile import SliceProfile
 from scaleshift.slices.mixtures.ranking import wilson_interval
 
 FEW_ROWS = 10  # judging rows of a slice
+LEAST_REST = 0.1  # of the judging rows that belong to no slice, for these to be the rest
 
 
 class Judges(NamedTuple):
@@ -52,6 +53,7 @@ class Verdict(NamedTuple):
     error_low: np.ndarray  # (S,)
     error_high: np.ndarray  # (S,)
     error_rate_rest: np.ndarray  # (S,)
+    beside: bool  # whether the rest are the rows of no slice, rather than all but the slice's own
     overall_error_rate: float
     loss: np.ndarray  # (S,)
     loss_rest: np.ndarray  # (S,)
@@ -66,52 +68,79 @@ def judge(found: SliceProfile, judges: Judges, level: float) -> Verdict:
     def tally(name: str) -> np.ndarray:
         return found.tally(name, judges.parts)
 
-    rate, rest = _means(tally("errors_w"), tally("error_w"))
-    loss, loss_rest = _means(tally("losses_w"), tally("loss_w"))
-    effective = ratio(tally("error_w") ** 2, tally("error_ww"))
-    low, high = wilson_interval(np.nan_to_num(rate[:-1]) * effective[:-1], effective[:-1], level)
-    known = np.isfinite(rate[:-1])
+    n = tally("n")
+    beside = bool(n[-2] >= max(FEW_ROWS, LEAST_REST * n[-1]))
+
+    def both(*names: str) -> list[np.ndarray]:
+        """Tallies of the slices, then of the rest of each."""
+        tables = [tally(name) for name in names]
+        return [table[:-2] for table in tables] + [rest_of(table, beside) for table in tables]
+
+    rate, loss = ratio(tally("errors_w"), tally("error_w")), ratio(tally("losses_w"), tally("loss_w"))
+    effective = ratio(tally("error_w") ** 2, tally("error_ww"))[:-2]
+    low, high = wilson_interval(np.nan_to_num(rate[:-2]) * effective, effective, level)
+    known = np.isfinite(rate[:-2])
     if judges.reason:
         p_value = np.full(found.n_slices, np.nan)
     elif tally("error_n")[-1]:
-        p_value = fisher(tally("errors_n"), tally("error_n"))
+        p_value = fisher(*both("errors_n", "error_n"))
     else:
-        p_value = welch(tally("losses_n"), tally("squares_n"), tally("loss_n"))
+        p_value = welch(*both("losses_n", "squares_n", "loss_n"))
     count = ratio(tally("w")[-1] ** 2, tally("ww")[-1])
     return Verdict(
-        n=tally("n")[:-1],
-        share=ratio(tally("w")[:-1], tally("w")[-1:]),
-        error_rate=rate[:-1],
+        n=n[:-2],
+        share=ratio(tally("w")[:-2], tally("w")[-1:]),
+        error_rate=rate[:-2],
         error_low=np.where(known, low, np.nan),
         error_high=np.where(known, high, np.nan),
-        error_rate_rest=rest,
+        error_rate_rest=ratio(*both("errors_w", "error_w")[2:]),
+        beside=beside,
         overall_error_rate=float(rate[-1]),
-        loss=loss[:-1],
-        loss_rest=loss_rest,
+        loss=loss[:-2],
+        loss_rest=ratio(*both("losses_w", "loss_w")[2:]),
         overall_loss=float(loss[-1]),
         p_value=p_value,
         total=float(count),
     )
 
 
-def fisher(errors: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """P(as many errors in the slice, or more | its rows are any of all rows), NaN for slices without rows.
+def rest_of(table: np.ndarray, beside: bool) -> np.ndarray:
+    """Of sums by slice, of no slice and of all rows, (S + 2, ...), those of what each slice is held against.
+
+    These are the rows of no slice: a slice that is worse than healthy rows is, also where another one is
+    much worse. Where these are few, all rows but the slice's own.
+    """
+    if beside:
+        return np.broadcast_to(table[-2], table[:-2].shape)
+    others = table[-1] - table[:-2]
+    return np.where(np.abs(others) > 1e-9 * np.abs(table[-1]), others, 0.0)  # nothing but rounding
+
+
+def fisher(errors: np.ndarray, n: np.ndarray, errors_rest: np.ndarray, n_rest: np.ndarray) -> np.ndarray:
+    """P(as many errors in the slice, or more | its rows are any of both), NaN for slices without rows.
 
     Parameters
     ----------
-    errors, n : numpy.ndarray, shape (S + 1,)
-        Errors and rows of each slice, and of all rows.
+    errors, n, errors_rest, n_rest : numpy.ndarray, shape (S,)
+        Errors and rows of each slice, and of the rest.
 
     Examples
     --------
-    >>> fisher(np.array([3.0, 3.0]), np.array([3.0, 6.0])).round(3).tolist()
+    >>> fisher(np.array([3.0]), np.array([3.0]), np.array([0.0]), np.array([3.0])).round(3).tolist()
     [0.05]
     """
-    p_value = stats.hypergeom.sf(errors[:-1] - 1, n[-1], errors[-1], n[:-1])
-    return np.where(n[:-1] > 0, np.clip(p_value, 0, 1), np.nan)
+    p_value = stats.hypergeom.sf(errors - 1, n + n_rest, errors + errors_rest, n)
+    return np.where(n > 0, np.clip(p_value, 0, 1), np.nan)
 
 
-def welch(losses: np.ndarray, squares: np.ndarray, n: np.ndarray) -> np.ndarray:
+def welch(
+    losses: np.ndarray,
+    squares: np.ndarray,
+    n: np.ndarray,
+    losses_rest: np.ndarray,
+    squares_rest: np.ndarray,
+    n_rest: np.ndarray,
+) -> np.ndarray:
     """One-sided p-value of a larger mean loss in the slice than elsewhere, NaN with fewer than two rows.
 
     The larger of Welch's and that of the t-test with one variance: with few rows, of which all are lost,
@@ -119,22 +148,22 @@ def welch(losses: np.ndarray, squares: np.ndarray, n: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    losses, squares, n : numpy.ndarray, shape (S + 1,)
-        Sums of losses, of their squares, and rows, of each slice and of all rows.
+    losses, squares, n, losses_rest, squares_rest, n_rest : numpy.ndarray, shape (S,)
+        Sums of losses, of their squares, and rows, of each slice and of the rest.
 
     Examples
     --------
-    >>> welch(np.array([8.0, 10.0]), np.array([22.0, 24.0]), np.array([3.0, 6.0])).round(4).tolist()
+    >>> sums = [np.array([number]) for number in (8.0, 22.0, 3.0, 2.0, 2.0, 3.0)]
+    >>> welch(*sums).round(4).tolist()
     [0.05]
     """
-    inside = _moments(losses[:-1], squares[:-1], n[:-1])
-    outside = _moments(losses[-1] - losses[:-1], squares[-1] - squares[:-1], n[-1] - n[:-1])
+    inside = _moments(losses, squares, n)
+    outside = _moments(losses_rest, squares_rest, n_rest)
     tested = [
         stats.ttest_ind_from_stats(*inside, *outside, equal_var=equal, alternative="greater").pvalue
         for equal in (False, True)
     ]
-    n, rest = n[:-1], n[-1] - n[:-1]
-    choices = special.gammaln(n + rest + 1) - special.gammaln(n + 1) - special.gammaln(rest + 1)
+    choices = special.gammaln(n + n_rest + 1) - special.gammaln(n + 1) - special.gammaln(n_rest + 1)
     with np.errstate(invalid="ignore"):  # never less than one choice of rows among all
         return np.maximum(np.maximum(*tested), np.exp(-choices))
 
@@ -162,13 +191,6 @@ def q_values(p_value: np.ndarray) -> np.ndarray:
     if known.any():
         q_value[known] = stats.false_discovery_control(p_value[known])
     return q_value
-
-
-def _means(sums: np.ndarray, mass: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each slice and all rows, (S + 1,), and of the rows outside each slice, (S,)."""
-    outside = mass[-1] - mass[:-1]
-    outside = np.where(outside > 1e-9 * mass[-1], outside, 0.0)  # nothing but rounding
-    return ratio(sums, mass), ratio(sums[-1] - sums[:-1], outside)
 
 
 def ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:

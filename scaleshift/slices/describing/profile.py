@@ -44,20 +44,20 @@ class Features(NamedTuple):
 
 @dataclass(frozen=True)
 class SliceProfile:
-    """Sums over the rows of S slices; the last row of each table is that of all rows."""
+    """Sums over the rows of S slices; the last two rows of each table are those of no slice, and all."""
 
-    tallies: np.ndarray  # (2, S + 1, len(TALLIES)): seen by the fit, held out of it
-    confusion: np.ndarray | None  # (2, S + 1, C, C) weighted rows by label and predicted label
-    embedding: np.ndarray  # (3, S + 1, d) weights, weighted sums and squares about `centre`
+    tallies: np.ndarray  # (2, S + 2, len(TALLIES)): seen by the fit, held out of it
+    confusion: np.ndarray | None  # (2, S + 2, C, C) weighted rows by label and predicted label
+    embedding: np.ndarray  # (3, S + 2, d) weights, weighted sums and squares about `centre`
     centre: np.ndarray  # (d,)
-    features: np.ndarray | None  # (3, S + 1, m) the same of given features, about `shift`
+    features: np.ndarray | None  # (3, S + 2, m) the same of given features, about `shift`
     shift: np.ndarray  # (m,)
     overlap: np.ndarray  # (S, S) weighted rows that belong to both
     exemplar: np.ndarray  # (S, N_EXEMPLARS) absolute numbers of the most typical members, -1 where fewer
     check: np.ndarray  # (2, 1 + 2 * N_CHECKED): rows, sums and squares of columns, unweighted
 
     def tally(self, name: str, parts: slice = slice(None)) -> np.ndarray:
-        """Sum of one kind over some parts of the rows, (S + 1,)."""
+        """Sum of one kind over some parts of the rows, (S + 2,)."""
         return self.tallies[parts, :, TALLIES.index(name)].sum(axis=0)
 
     @property
@@ -144,7 +144,8 @@ def _sums(
     """Sums of some consecutive rows, the first of which has the number `start`."""
     x = preparation.projection(facts.x, np.dtype(preparation.dtype))
     members = slices.members(x) & (facts.weight > 0)[:, None]
-    belongs = np.column_stack([members, facts.weight > 0]).astype(np.float64)
+    counted = facts.weight > 0
+    belongs = np.column_stack([members, counted & ~members.any(axis=1), counted]).astype(np.float64)
     weighted = belongs * facts.weight[:, None]
     parts = [~facts.held, facts.held]
     columns = _columns(facts)
@@ -152,7 +153,7 @@ def _sums(
     sums = {
         "tallies": np.stack([belongs[part].T @ columns[part] for part in parts]),
         "embedding": _moments(facts.x, weighted, centre),
-        "overlap": members.T.astype(np.float64) @ weighted[:, :-1],
+        "overlap": members.T.astype(np.float64) @ weighted[:, :-2],
         "check": np.stack([_check(facts.x[part & facts.valid], centre) for part in parts]),
         **_exemplars(x, members, start, slices),
     }
@@ -176,7 +177,7 @@ def _columns(facts: _Facts) -> np.ndarray:
 
 
 def _moments(values: np.ndarray, weighted: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Weights, weighted sums and squares of columns, where they are known: (3, S + 1, m)."""
+    """Weights, weighted sums and squares of columns, where they are known: (3, S + 2, m)."""
     known = np.isfinite(values)
     centred = np.where(known, values, 0.0).astype(np.float64) - shift
     centred[~known] = 0.0

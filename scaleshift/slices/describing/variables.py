@@ -30,11 +30,16 @@ def dataset(
 
 VARIABLES: Variables = {
     "size": (SLICE, "rows", "rows", "weighted rows that belong to the slice, by their embeddings alone"),
-    "share": (SLICE, "share of all rows", "1", "weighted"),
+    "share": (SLICE, "share of the rows", "1", "weighted, of the judging rows; of all where none judge"),
     "error_rate": (SLICE, "share of errors", "1", "of the judging rows; NaN without targets or predictions"),
     "error_low": (SLICE, "lower end of the interval", "1", "Wilson interval of the share of errors"),
     "error_high": (SLICE, "upper end of the interval", "1", "Wilson interval of the share of errors"),
-    "error_rate_rest": (SLICE, "share of errors elsewhere", "1", "of the judging rows outside the slice"),
+    "error_rate_rest": (
+        SLICE,
+        "share of errors elsewhere",
+        "1",
+        "of the judging rows of no slice",
+    ),
     "excess_errors": (
         SLICE,
         "errors beyond the expected",
@@ -42,7 +47,12 @@ VARIABLES: Variables = {
         "(error rate - overall error rate) times all rows of the slice",
     ),
     "loss": (SLICE, "mean loss", "1", "of the judging rows"),
-    "loss_gap": (SLICE, "loss beyond the rest's", "1", "mean loss minus that of the judging rows outside"),
+    "loss_gap": (
+        SLICE,
+        "loss beyond the rest's",
+        "1",
+        "mean loss minus that of the rows of no slice",
+    ),
     "p_value": (
         SLICE,
         "p-value",

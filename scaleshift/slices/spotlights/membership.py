@@ -50,10 +50,8 @@ class SpotlightSlices:
         return self._light(x)
 
     def assigned(self, x: np.ndarray, outcomes: Outcomes) -> np.ndarray:
-        """1 for the spotlight with most light relative to its peak, where a row is a member of it."""
-        share = self._light(x) / self.peaks
-        best = share.argmax(axis=1)[:, None] == np.arange(self.n_slices)
-        return (best & (share >= 0.5)).astype(np.int64)
+        """1 for every spotlight that a row is a member of, (n, n_slices): the rows that `describe` tells of."""
+        return self.members(x).astype(np.int64)
 
     def members(self, x: np.ndarray) -> np.ndarray:
         """Rows in at least half of the peak's light, (n, n_slices) bool; spotlights may overlap."""
