@@ -540,7 +540,5 @@ def test_rows_that_are_not_finite_are_left_out_where_asked(chunks):
 
 def test_columns_in_another_order_are_doubted():
     columns = np.column_stack([1 - P, P]) if P.ndim == 1 else P
-    with pytest.warns(
-        UserWarning, match="than by chance: are the columns of pred_probs in the order"
-    ):
+    with pytest.warns(UserWarning, match="than by chance: are the columns of pred_probs in the order"):
         slicer().fit(None, X, Y, np.roll(columns, 1, axis=1))
