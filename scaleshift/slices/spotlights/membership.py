@@ -50,7 +50,7 @@ class SpotlightSlices:
         return self._light(x)
 
     def assigned(self, x: np.ndarray, outcomes: Outcomes) -> np.ndarray:
-        """1 for every spotlight that a row is a member of, (n, n_slices): the rows that `describe` tells of."""
+        """1 for every spotlight that a row is a member of, (n, n_slices): as `describe` counts."""
         return self.members(x).astype(np.int64)
 
     def members(self, x: np.ndarray) -> np.ndarray:
