@@ -259,7 +259,12 @@ def label_column(values: Any, what: str, classes: np.ndarray | None = None) -> C
     if classes is None:
         is_categorical = isinstance(getattr(values, "dtype", None), pd.CategoricalDtype)
         classes = categories if is_categorical else np.sort(categories)
-    position = np.append(labels.encode(categories, classes, what), -1).astype(labels.CODE)
+    try:
+        position = np.append(labels.encode(categories, classes, what), -1).astype(labels.CODE)
+    except DataError as error:
+        raise DataError(
+            f"{error}; leave these rows out, or fit again with targets as a pandas Categorical that lists it"
+        ) from error
     return Column(position[codes], classes, coded=True)
 
 

@@ -191,7 +191,7 @@ def test_sums_agree_whatever_is_known(n, d, k, n_labels, n_models, covariance_ty
 
 
 def of_one_row(x, outcomes, components):
-    """1e-6; or, where log densities are large, what rounding them does to a row halfway between components."""
+    """1e-6; where log densities are large, what rounding them does to a row halfway between components."""
     if not len(x):
         return 1e-6
     largest = np.abs(reference.log_joint(x, outcomes, components).max(axis=1)).max() / np.log(2)
