@@ -74,7 +74,7 @@ def slice_table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) 
        slice  size  error_rate  difference: CD3
     0      0  50.0         0.4              1.5
     """
-    _require(result)
+    result = _required(result)
     names = [name for name, values in result.data_vars.items() if values.dims == ("slice",)]
     table = pd.DataFrame({"slice": result["slice"].values, **{str(n): result[n].values for n in names}})
     if "difference" in result:
@@ -123,7 +123,7 @@ def slice_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     <BLANKLINE>
     0  5.0 % of rows
     """
-    _require(result)
+    result = _required(result)
     errors = _has_errors(result)
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     outcome = ("errors %", "interval") if errors else ("mean loss", "elsewhere")
@@ -202,7 +202,7 @@ def slice_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -
     """
     from matplotlib.figure import Figure
 
-    _require(result)
+    result = _required(result)
     panels = min(result.sizes["slice"], MOST_PANELS) if "difference" in result else 0
     columns = min(COLUMNS, panels + 1)
     rows = math.ceil((panels + 1) / columns)
@@ -297,12 +297,14 @@ def is_slices(result: xr.Dataset) -> bool:
     return "slice" in result.dims and all(name in result for name in NEEDED)
 
 
-def _require(result: xr.Dataset) -> None:
+def _required(result: xr.Dataset) -> xr.Dataset:
+    """The result in memory: it is small, and lazy where it was opened from a store."""
     if not is_slices(result):
         raise DataError(
             f"this describes no slices: it has the variables {sorted(map(str, result))}, expected "
             f"{list(NEEDED)} over (slice); pass the Dataset that a slicer's describe returns"
         )
+    return result.compute()
 
 
 def _slices(result: xr.Dataset) -> list[xr.Dataset]:

@@ -336,6 +336,8 @@ def test_the_slicer_of_an_earlier_run_is_not_the_classifier(study, tmp_path):
     slices(study, "--predictions", "predicted", "--output", tmp_path / "out")
     shown = " ".join(slices(study, "--model", tmp_path / "out" / "slicer", code=1).output.split())
     assert "is a saved DominoSlicer of scaleshift, which ss.load(" in shown
+    shown = " ".join(run("quantify", study, "--model", tmp_path / "out" / "slicer", code=1).output.split())
+    assert "holds a DominoSlicer: --model expects a saved quantifier" in shown
 
 
 @pytest.fixture(scope="module")

@@ -72,6 +72,13 @@ def test_what_is_printed_is_the_table_and_the_sentences(wrong):
     assert "\x1b" not in str(report.slice_text(wrong.assign(words=("slice", ["\x1b[31m", "[bold]"]))))
 
 
+def test_a_result_opened_from_a_store_is_shown_too(wrong):
+    lazy = wrong.chunk()
+    assert str(report.slice_text(lazy, width=90)) == str(report.slice_text(wrong, width=90))
+    assert report.slice_table(lazy).equals(report.slice_table(wrong))
+    assert len(report.slice_plot(lazy).axes) == len(report.slice_plot(wrong).axes)
+
+
 def test_the_doubt_and_the_table_go_by_the_same_number(wrong):
     doubted = wrong.assign(p_value=("slice", [0.031, 0.9]), q_value=("slice", [0.062, 0.7]))
     text = shown(doubted)
