@@ -155,6 +155,21 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise _damaged_record(location, error) from error
 
 
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """Class of the model that is saved at a path; None where there is none, or a damaged one.
+
+    Examples
+    --------
+    >>> kind_of("nowhere") is None
+    True
+    """
+    try:
+        kind = _read_record(_local(path))["kind"]
+    except (ScaleshiftError, KeyError):
+        return None
+    return kind if isinstance(kind, str) and kind.isidentifier() else None
+
+
 def _local(path: str | os.PathLike[str]) -> Path:
     text = os.fspath(path)
     if "://" in text:

@@ -28,5 +28,6 @@ def refuse_invalid(rows: Rows | Kept, by_column: np.ndarray) -> None:
     counts = ", ".join(f"{name}: {int(c)}" for name, c in zip(names, by_column, strict=True) if c)
     raise DataError(
         f"NaN or infinite values by column: {counts}; first rows {listed}. "
-        "Mend them, or leave these rows out and count them with invalid='drop' (--invalid drop)"
+        "Mend them, or leave these rows out: invalid='drop' does that and counts them (--invalid drop on "
+        "the command line)"
     )

@@ -292,7 +292,10 @@ def row_leaf(
     """The kernel's result for every row, as a column or a matrix; `fill`, or an error, for invalid rows."""
     if fill is None and not block.valid.all():
         rows = listed(first_invalid_leaf(block, 5)[:, 0])
-        raise DataError(f"NaN or infinite values in rows {rows}: mend them, or leave these rows out")
+        raise DataError(
+            f"NaN or infinite values in rows {rows}: mend them, or leave these rows out, as "
+            "invalid='drop' of an estimator does (--invalid drop on the command line)"
+        )
     result = np.array(kernel(block, **parameters), dtype)
     if fill is not None:
         result[~block.valid] = fill

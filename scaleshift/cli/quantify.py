@@ -245,9 +245,10 @@ def apply(
 ) -> xr.Dataset:
     """Predict the target samples of a store with a saved model, some of its parameters changed."""
     from scaleshift import persistence
+    from scaleshift.slices.base import Slicer
 
     fitted = persistence.load(model)
-    if not hasattr(fitted, "predict"):
+    if not hasattr(fitted, "predict") or isinstance(fitted, Slicer):
         raise DataError(f"{model} holds a {type(fitted).__name__}: --model expects a saved quantifier")
     for name in sorted(set(parameters) - set(fitted.get_params(deep=False))):
         raise click.UsageError(

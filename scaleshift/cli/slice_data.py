@@ -22,7 +22,7 @@ from scaleshift.errors import DataError
 if TYPE_CHECKING:
     import xarray as xr
 
-    from scaleshift.blocks.block import Column
+    from scaleshift.blocks.block import Column, Invalid
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Asked:
     markers: Sequence[str] | None = None
     embeddings: str | None = None  # of a group that is no study
     targets: str | None = None
+    trust: Sequence[str] = ()  # types of a .skops file
+    invalid: Invalid = "raise"
 
     def check(self) -> None:
         """Refuse what has no meaning together, before anything is read."""
@@ -44,6 +46,8 @@ class Asked:
                 "pass --model, a model file, or --predictions, a column of predictions"
                 + (": not both" if self.model else "")
             )
+        if self.trust and self.model is None:
+            raise click.UsageError("--trust goes with --model: it names types of a .skops file")
         if self.embeddings is None and self.targets is not None:
             raise click.UsageError("--targets goes with --embeddings: a study's targets are its labels")
         if self.embeddings is not None:
@@ -79,7 +83,7 @@ def read(asked: Asked) -> SliceData:
     """Open the data; the model is opened first, and nothing that grows with the rows is read."""
     from scaleshift.models import open_model
 
-    model = None if asked.model is None else open_model(asked.model)
+    model = None if asked.model is None else open_model(asked.model, asked.trust)
     return _of_group(asked, model) if asked.embeddings is not None else _of_study(asked, model)
 
 
@@ -116,11 +120,13 @@ def _of_study(asked: Asked, model: Any) -> SliceData:
     if of_x:
         opening = Opening(asked.store, _without(opening, samples, of_x))
     cells = _labelled(opening, samples)
-    labels = cells["label"].values
+    labels, x = cells["label"].values, cells["X"]
     remarks: list[str] = []
     if model is not None:
-        inputs = _model_inputs(model, cells, opening, samples)
-        classes, predicted = _by_model(model, inputs, labels, remarks)
+        inputs = _model_inputs(model, x, opening, samples)
+        if asked.invalid == "drop" and inputs is not x:  # what the model cannot judge is left out as well
+            x = x.where(np.isfinite(inputs).all("marker"))
+        classes, predicted = _by_model(model, inputs, labels, remarks, asked.invalid)
     else:
         assert found is not None
         classes, predicted = found.as_predictions(labels, remarks)
@@ -128,7 +134,7 @@ def _of_study(asked: Asked, model: Any) -> SliceData:
     weight, left_out = _weight(cells)
     if left_out:
         remarks.append(f"{left_out} of {cells.sizes['cell']} cells have no label: left out")
-    return SliceData(cells["X"], targets, predicted, weight, remarks)
+    return SliceData(x, targets, predicted, weight, remarks)
 
 
 def _labelled(opening: Opening, samples: list[Any]) -> xr.Dataset:
@@ -151,7 +157,7 @@ def _weight(cells: xr.Dataset) -> tuple[Any, int]:
     return (cells["label_code"].data >= 0).astype("u1") if n else None, n
 
 
-def _model_inputs(model: Any, cells: xr.Dataset, opening: Opening, samples: list[Any]) -> Any:
+def _model_inputs(model: Any, x: xr.DataArray, opening: Opening, samples: list[Any]) -> Any:
     """The columns that a model asks for by name, else the features."""
     from scaleshift.blocks.labels import suggestion
     from scaleshift.models import name_of_model
@@ -165,8 +171,8 @@ def _model_inputs(model: Any, cells: xr.Dataset, opening: Opening, samples: list
             f"{name_of_model(model)} needs the feature(s) {', '.join(missing)}, which {opening.store} lacks"
             f"{suggestion(missing[0], known)}"
         )
-    if not wanted or wanted == cells["marker"].values.tolist():
-        return cells["X"]
+    if not wanted or wanted == x["marker"].values.tolist():
+        return x
     return Opening(opening.store, wanted).cells(samples)["X"]
 
 
@@ -260,7 +266,7 @@ def _of_group(asked: Asked, model: Any) -> SliceData:
     column = label_column(targets, "target")
     assert column.categories is not None
     remarks: list[str] = []
-    classes, predicted = _by_model(model, x, column.categories, remarks)
+    classes, predicted = _by_model(model, x, column.categories, remarks, asked.invalid)
     return SliceData(x, replace(column, categories=classes), predicted, None, remarks)
 
 
@@ -288,7 +294,9 @@ def _variable(group: xr.Dataset, asked: Asked, option: str, name: str) -> Any:
 # Of both -----------------------------------------------------------------------------------------------
 
 
-def _by_model(model: Any, x: Any, labels: np.ndarray, remarks: list[str]) -> tuple[np.ndarray, Any]:
+def _by_model(
+    model: Any, x: Any, labels: np.ndarray, remarks: list[str], invalid: Invalid
+) -> tuple[np.ndarray, Any]:
     """All classes, and a model's probabilities in their order."""
     from scaleshift.models import known_classes, name_of_model, other_classes, predictions
 
@@ -298,12 +306,12 @@ def _by_model(model: Any, x: Any, labels: np.ndarray, remarks: list[str]) -> tup
         known = np.sort(labels)  # as scikit-learn has its columns
         if hasattr(model, "predict_proba"):
             remarks.append(f"{name} names no classes: its columns are taken as {', '.join(map(str, known))}")
-        return labels, predictions(model, x, classes=labels, columns=known)
+        return labels, predictions(model, x, classes=labels, columns=known, invalid=invalid)
     strange = [label for label in labels.tolist() if label not in known.tolist()]
     if strange:
         raise DataError(other_classes(model, known.tolist(), labels.tolist()))
     classes = _union(name, known, labels)
-    return classes, predictions(model, x, classes=classes)
+    return classes, predictions(model, x, classes=classes, invalid=invalid)
 
 
 def _union(what: str, predicted: np.ndarray, labels: np.ndarray) -> np.ndarray:

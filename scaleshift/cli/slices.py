@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 MIN_WIDTH = 80
 DEFAULT_COMPONENTS = 25
 METHODS = {"domino": "DominoSlicer", "spotlight": "SpotlightSlicer"}
-TABLE, PICTURE, RESULT, MODEL, MEMBERSHIPS = (
+TABLE, PICTURE, RESULT, SLICER, MEMBERSHIPS = (
     "slices.csv",
     "slices.png",
     "slices.zarr",
-    "model",
+    "slicer",
     "memberships.zarr",
 )
 OURS = "scaleshift_version"  # attribute of what this verb has written
@@ -43,6 +44,11 @@ def _components(context: click.Context, parameter: click.Parameter, text: str) -
     return int(text)
 
 
+def _types(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> list[str]:
+    """Names of types, from options that are repeated, or between commas."""
+    return [name for text in given for name in options.names(text)]
+
+
 @click.command()
 @click.argument("store")
 @click.option(
@@ -52,12 +58,25 @@ def _components(context: click.Context, parameter: click.Parameter, text: str) -
     "the columns that it names. Pickles are not opened: they can run any code.",
 )
 @click.option(
+    "--trust",
+    metavar="TYPE,TYPE",
+    multiple=True,
+    callback=_types,
+    help="Types of a .skops file that may be built though they are not known to be harmless, such as "
+    "sklearn.tree._tree.Tree of trees and forests; the error without it names them. Only where you know who "
+    "wrote the file: a forged one can run code through them. No wildcards.",
+)
+@click.option(
     "--predictions",
     metavar="COLUMN",
     help="In place of --model: a column of obs (predicted labels, or the probability of the second of two "
     "labels), a column of X (that probability), or columns A,B,... of X, one probability a label.",
 )
-@click.option("--select", help='Samples to look at: "day == 3 and arm != control". All where left out.')
+@click.option(
+    "--select",
+    help='Samples to look at: ==, !=, in (a, b), joined by "and", as in "day == 3 and sample != S01". All '
+    "where left out.",
+)
 @options.markers
 @click.option("--embeddings", metavar="NAME", help="STORE is no study: its variable (row, d) of embeddings.")
 @click.option("--targets", metavar="NAME", help="With --embeddings: its variable (row) of true labels.")
@@ -78,6 +97,13 @@ def _components(context: click.Context, parameter: click.Parameter, text: str) -
     callback=_components,
     help="Of domino's mixture; auto compares 5 to 40, in the same passes.",
 )
+@click.option(
+    "--invalid",
+    type=click.Choice(["raise", "drop"]),
+    default="raise",
+    show_default=True,
+    help="What to do with rows that hold NaN or infinite values.",
+)
 @click.option("--seed", default=0, show_default=True, help="Of the start, and of the rows held out.")
 @click.option(
     "--checkpoint",
@@ -88,7 +114,7 @@ def _components(context: click.Context, parameter: click.Parameter, text: str) -
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     callback=options.folder,
-    help=f"Folder to write {TABLE}, {PICTURE}, {RESULT} and the fitted {MODEL} to.",
+    help=f"Folder to write {TABLE}, {PICTURE}, {RESULT} and the fitted {SLICER} (ss.load opens it) to.",
 )
 @click.option(
     "--memberships",
@@ -115,11 +141,15 @@ def slices(
 
     STORE is a study with labels (scaleshift ingest, scaleshift label): its features are the embeddings, its
     labels the truth. Or any Zarr v3 group with arrays of embeddings, labels and predictions. A fifth of the
-    rows has no say in what the slices are, and tells whether they are worse than the rest: "p" is the
-    probability of as many errors by chance.
+    rows has no say in what the slices are, and tells whether they are worse than the rest: "q" is the share
+    of false discoveries to expect among the slices up to that q.
+
+    Leave out the samples that the model was trained on, as the second line below does: a model fails less on
+    what it has seen.
 
     \b
     scaleshift slices study.zarr --model classifier.skops --output results
+    scaleshift slices study.zarr --model m.onnx --select "sample != S01 and sample != S02"
     scaleshift slices study.zarr --predictions predicted --select "day == 3"
     scaleshift slices data.zarr --embeddings embedding --targets label --predictions probability
     """
@@ -129,14 +159,24 @@ def slices(
         raise click.UsageError("--memberships goes with --output, where they are written")
     default = context.get_parameter_source("components") is ParameterSource.DEFAULT
     slicer = _slicer(method, n_slices, None if default else components, seed, checkpoint)
+    slicer.set_params(invalid=asked.invalid)
     _refuse_inside(output, asked.store)
     options.make_folder(output)
     with options.computing(scheduler, quiet), reading(asked.store):
         data = read(asked)
         slicer.fit(**data.arguments)
         result = _described(slicer, asked)
+        left_out = _left_out(slicer.n_invalid_)
         written = [] if output is None else write(slicer, data, result, output, memberships)
-    deliver(result, [*data.remarks, *written], as_json, quiet)
+    deliver(result, [*data.remarks, *left_out, *written], as_json, quiet)
+
+
+def _left_out(n_invalid: int) -> list[str]:
+    """What is to be said of rows that are not finite."""
+    if not n_invalid:
+        return []
+    rows = "1 row holds" if n_invalid == 1 else f"{n_invalid} rows hold"
+    return [f"{rows} NaN or infinite values: left out"]
 
 
 def _refuse_inside(output: Path | None, store: str) -> None:
@@ -177,7 +217,7 @@ def _described(slicer: Any, asked: Asked) -> xr.Dataset:
 
 
 def write(slicer: Any, data: SliceData, result: xr.Dataset, output: Path, memberships: bool) -> list[str]:
-    """Write table, picture, result, model and memberships; the remarks returned say what was written.
+    """Write table, picture, result, slicer and memberships; the remarks returned say what was written.
 
     Memberships of an earlier run that this one does not write are removed: they would be taken for its own.
     """
@@ -186,8 +226,8 @@ def write(slicer: Any, data: SliceData, result: xr.Dataset, output: Path, member
     report.slice_table(result, output / TABLE)
     report.slice_plot(result, output / PICTURE)
     _write_zarr(result, output / RESULT)
-    slicer.save(output / MODEL)
-    names, remarks = [TABLE, PICTURE, RESULT, MODEL], []
+    slicer.save(output / SLICER)
+    names, remarks = [TABLE, PICTURE, RESULT, SLICER], []
     if memberships:
         _write_zarr(_memberships(slicer, data, result), output / MEMBERSHIPS)
         names.append(MEMBERSHIPS)
@@ -204,7 +244,10 @@ def _memberships(slicer: Any, data: SliceData, result: xr.Dataset) -> xr.Dataset
 
     lazy = slicer.predict_proba(**data.known).astype(np.float32)
     lazy = lazy.rechunk({0: max(lazy.chunks[0])})  # no change for whole stores
-    attrs = {"long_name": "membership", "description": "how much the row belongs to the slice, from 0 to 1"}
+    attrs = {
+        "long_name": "membership",
+        "description": "how much the row belongs to the slice, from 0 to 1; NaN: left out",
+    }
     return xr.Dataset(
         {"membership": (("row", "slice"), lazy, attrs)},
         coords={"slice": result["slice"].values},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from scaleshift.cells.regular import refuse_odd
 from scaleshift.errors import DataError
 from scaleshift.models import onnx_file, skops_file
 
-READERS: dict[str, Callable[[bytes, str], Any]] = {
+READERS: dict[str, Callable[..., Any]] = {
     ".onnx": onnx_file.read,
     ".skops": skops_file.read,
 }
@@ -23,7 +23,7 @@ WAY_OUT = (
 )
 
 
-def open_model(path: str | os.PathLike[str]) -> Any:
+def open_model(path: str | os.PathLike[str], trusted: Collection[str] = ()) -> Any:
     """Open a model that is stored as data.
 
     Parameters
@@ -31,6 +31,10 @@ def open_model(path: str | os.PathLike[str]) -> Any:
     path : path
         ``.onnx``, run by onnxruntime on the CPU, or ``.skops``, a scikit-learn estimator. Nothing else: a
         pickle, joblib or PyTorch file runs what its maker put into it as soon as it is opened.
+    trusted : collection of str, default ()
+        Of a ``.skops`` file: full names of types that may be built though skops does not know them to be
+        harmless, such as ``["sklearn.tree._tree.Tree"]`` of trees and forests. A forged file can make such
+        a type run code: name them where you know who wrote the file. The error without it says which.
 
     Returns
     -------
@@ -42,7 +46,7 @@ def open_model(path: str | os.PathLike[str]) -> Any:
     ------
     DataError
         If the file is missing, of another kind, damaged, holds types that skops does not know to be
-        harmless (names them), or if onnxruntime or skops is not installed.
+        harmless and `trusted` does not name (the error does), or if onnxruntime or skops is not installed.
 
     Examples
     --------
@@ -53,14 +57,32 @@ def open_model(path: str | os.PathLike[str]) -> Any:
     """
     location = Path(path)
     suffix = location.suffix.lower()
+    _refuse_saved(location)
     if suffix not in READERS:
         raise DataError(f"{location} is not opened: {_reason(suffix)}; {WAY_OUT}")
+    if suffix != ".skops" and trusted:
+        raise DataError(
+            f"{location} is no .skops file, of which trusted= (--trust) names types: leave it out"
+        )
     refuse_odd(location)
     try:
         content = location.read_bytes()
     except OSError as error:
         raise DataError(f"{location}: {error.strerror}; expected a model, .onnx or .skops") from error
-    return READERS[suffix](content, str(location))
+    of_skops = {"trusted": trusted} if suffix == ".skops" else {}
+    return READERS[suffix](content, str(location), **of_skops)
+
+
+def _refuse_saved(location: Path) -> None:
+    """Raise DataError for a folder that holds an object of scaleshift's own: a slicer, a quantifier."""
+    from scaleshift import persistence
+
+    kind = persistence.kind_of(location) if location.is_dir() else None
+    if kind is not None:
+        raise DataError(
+            f"{location} is a saved {kind} of scaleshift, which ss.load({str(location)!r}) opens: expected "
+            "the trained classifier, .onnx or .skops"
+        )
 
 
 def _reason(suffix: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from scaleshift.blocks import graph, labels, passes
-from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.blocks.rows import as_rows, first_rows
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
@@ -21,7 +21,9 @@ FEW_ROWS = 1_000  # that a model is tried on
 CLOSE = 0.01  # probabilities that differ by less may rank either way in float32
 
 
-def predictions(model: Any, X: Any, classes: Any = None, *, columns: Any = None) -> Any:
+def predictions(
+    model: Any, X: Any, classes: Any = None, *, columns: Any = None, invalid: Invalid = "raise"
+) -> Any:
     """Class probabilities of rows, by a model of any kind.
 
     Parameters
@@ -37,6 +39,9 @@ def predictions(model: Any, X: Any, classes: Any = None, *, columns: Any = None)
         has none.
     columns : array-like, shape (C,), optional
         Classes of the model's own columns, where it has no ``classes_``. Where left out: `classes`.
+    invalid : {"raise", "drop"}, default "raise"
+        What is done with rows of NaN or infinite values: refuse them, or give them even probabilities, which
+        say nothing (NaN of a regressor), for a slicer that leaves these rows out.
 
     Returns
     -------
@@ -58,7 +63,7 @@ def predictions(model: Any, X: Any, classes: Any = None, *, columns: Any = None)
     [[0.2, 0.8], [0.4, 0.6], [0.6, 0.4], [0.8, 0.2]]
     """
     _refuse_unfit(model)
-    rows = _matched(as_rows(X).only(), model)
+    rows = _matched(as_rows(X, invalid=invalid).only(), model)
     known = known_classes(model)
     known = np.asarray(columns) if known is None and columns is not None else known
     if known is None and classes is None and not _is_regressor(model):
@@ -69,7 +74,8 @@ def predictions(model: Any, X: Any, classes: Any = None, *, columns: Any = None)
     if len(few):
         _check_order(predictor, few, asked if known is None else known)
     width = None if asked is None else len(asked)
-    result = passes.map_rows(predict_leaf, rows, width, predictor=predictor)
+    fill = np.nan if width is None else 1 / max(width, 1)
+    result = passes.map_rows(predict_leaf, rows, width, fill=fill, predictor=predictor)
     return graph.compute(result, in_memory=True) if rows.in_memory else result
 
 

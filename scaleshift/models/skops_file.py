@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from scaleshift.cells.optional import optional
 from scaleshift.errors import DataError
 
-MOST_NAMES = 8
+MOST_NAMES = 20
+TYPE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # a full name, as skops writes it
 
 
-def read(content: bytes, name: str) -> Any:
+def read(content: bytes, name: str, trusted: Collection[str] = ()) -> Any:
     """The estimator in the bytes of a file.
 
     Parameters
@@ -19,27 +24,26 @@ def read(content: bytes, name: str) -> Any:
         Read once: what is checked is what is loaded.
     name : str
         Of the file, for errors.
+    trusted : collection of str
+        Full names of types that the user trusts beside those that skops does.
 
     Raises
     ------
     DataError
-        If skops is missing, the file is damaged, or holds types beyond those of scikit-learn, numpy and scipy
-        that skops trusts.
+        If skops is missing, the file is damaged, `trusted` holds something else than full names of types, or
+        the file holds types that neither skops nor the user trusts.
     """
+    _refuse_patterns(trusted)
     skops = optional("skops.io", "skops", f"opening {name}")
     try:
-        strange = skops.get_untrusted_types(data=content)
+        beyond = skops.get_untrusted_types(data=content)
     except Exception as error:  # of a file that is none, skops raises what zip and JSON readers do
         raise _damaged(name, error) from error
+    strange = sorted(set(beyond) - set(trusted))
     if strange:
-        more = ", ..." if len(strange) > MOST_NAMES else ""
-        raise DataError(
-            f"{name} is not opened: it holds types that are not known to be harmless "
-            f"({', '.join(strange[:MOST_NAMES])}{more}), and building them can run code; save a model of "
-            "scikit-learn's own parts, convert it to ONNX, or pass its predictions"
-        )
+        raise DataError(f"{name} is not opened: {_untrusted(strange)}")
     try:
-        model = skops.loads(content, trusted=[])
+        model = skops.loads(content, trusted=beyond)
     except Exception as error:
         raise _damaged(name, error) from error
     if not (hasattr(model, "predict_proba") or hasattr(model, "predict")):
@@ -47,6 +51,36 @@ def read(content: bytes, name: str) -> Any:
             f"{name} holds a {type(model).__name__}, which predicts nothing: expected a fitted classifier"
         )
     return model
+
+
+def _untrusted(strange: Sequence[str]) -> str:
+    """What is wrong with a file of these types, and how the user may say that they are fine."""
+    more = f" and {len(strange) - MOST_NAMES} more" if len(strange) > MOST_NAMES else ""
+    named = [one if TYPE.fullmatch(one) else repr(one) for one in strange[:MOST_NAMES]]
+    elsewhere = "convert the model to ONNX, or pass its predictions"
+    held = (
+        f"it holds types that are not known to be harmless ({', '.join(named)}{more}), and building them "
+        "from a forged file can run code"
+    )
+    if not all(TYPE.fullmatch(one) for one in strange):  # text of the file, not to be pasted into a shell
+        return f"{held}; {elsewhere}"
+    listed = strange[:MOST_NAMES]
+    return (
+        f"{held}. If you know where the file comes from, trust them by name: --trust "
+        f"{shlex.quote(','.join(listed))} on the command line, trusted={json.dumps(listed)} in open_model; "
+        f"else {elsewhere}"
+    )
+
+
+def _refuse_patterns(trusted: Collection[str]) -> None:
+    """Raise DataError for what is no list of full names: trust is given to one type at a time."""
+    names = [trusted] if isinstance(trusted, str) or not isinstance(trusted, Collection) else trusted
+    wrong = [one for one in names if not (isinstance(one, str) and TYPE.fullmatch(one))]
+    if wrong or names is not trusted:
+        raise DataError(
+            f"trusted={trusted!r}: expected a list of full names of types, such as "
+            '["sklearn.tree._tree.Tree"]; there is no wildcard'
+        )
 
 
 def _damaged(name: str, error: Exception) -> DataError:

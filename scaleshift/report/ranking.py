@@ -9,12 +9,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from rich import box
-from rich.console import Console, Group
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from scaleshift.errors import DataError
 from scaleshift.report.files import replacing, write_csv
+from scaleshift.report.printed import Printed
 from scaleshift.report.table import printable
 
 COLUMNS = ("error", "error_se", "unknown_error", "coverage", "seconds", "flag")
@@ -68,7 +69,7 @@ def league(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd
     return rows
 
 
-def league_text(result: xr.Dataset, *, width: int | None = None) -> Group:
+def league_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     """League table for the terminal, best method first, the recommendation underneath.
 
     Parameters
@@ -80,8 +81,9 @@ def league_text(result: xr.Dataset, *, width: int | None = None) -> Group:
 
     Returns
     -------
-    rich.console.Group
-        Errors in per cent, what could not be computed, and the recommendation with its reason.
+    Printed
+        Errors in per cent, what could not be computed, and the recommendation with its reason: for `print`,
+        or for a `rich.console.Console` of that width.
 
     Raises
     ------
@@ -110,7 +112,7 @@ def league_text(result: xr.Dataset, *, width: int | None = None) -> Group:
     notes = [Text(note, "italic") for note in (CAPTION, *([SPREAD] if spread else []), SCORE)]
     flags = [Text(line) for line in _flags(ranked)]
     advice = Text(printable(f"recommended: {result.recommendation or 'none'}, {result.reason}"), "bold")
-    return Group(shown, *notes, *flags, advice)
+    return Printed(shown, *notes, *flags, advice, width=width)
 
 
 def _ranked(result: xr.Dataset) -> xr.Dataset:

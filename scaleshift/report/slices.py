@@ -11,20 +11,31 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from rich import box
-from rich.console import Group
 from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
 from scaleshift.errors import DataError
 from scaleshift.report.files import replacing, write_csv, write_png
+from scaleshift.report.printed import Printed
 from scaleshift.report.table import printable, short
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-NEEDED = ("size", "share", "error_rate", "error_low", "error_high", "loss", "p_value", "flag", "words")
+NEEDED = (
+    "size",
+    "share",
+    "error_rate",
+    "error_low",
+    "error_high",
+    "loss",
+    "p_value",
+    "q_value",
+    "flag",
+    "words",
+)
 LOW, HIGH = "#0072B2", "#D55E00"  # of Okabe and Ito (2008), as in `plot`
 GREY, PLAIN = "0.55", "#999999"
 MOST_FEATURES = 8  # bars of a panel
@@ -33,7 +44,7 @@ MOST_NUMBERS = 12  # of slices that are written beside their bars
 COLUMNS = 3  # of panels
 PANEL_WIDTH, BAR, PANEL_EXTRA = 3.6, 0.2, 0.75  # inches
 LONGEST_NAME = 24  # characters of a feature
-P_CAPTION = "p: probability of as many errors by chance"
+Q_CAPTION = "q: share of false discoveries to expect among the slices up to that q"
 
 
 def slice_table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.DataFrame:
@@ -63,7 +74,7 @@ def slice_table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) 
        slice  size  error_rate  difference: CD3
     0      0  50.0         0.4              1.5
     """
-    _require(result)
+    result = _required(result)
     names = [name for name, values in result.data_vars.items() if values.dims == ("slice",)]
     table = pd.DataFrame({"slice": result["slice"].values, **{str(n): result[n].values for n in names}})
     if "difference" in result:
@@ -77,7 +88,7 @@ def slice_table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) 
     return table
 
 
-def slice_text(result: xr.Dataset, *, width: int | None = None) -> Group:
+def slice_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     """Slices for the terminal, best first: numbers, then a sentence each.
 
     Names are shown as they are: markup in them has no effect.
@@ -87,11 +98,12 @@ def slice_text(result: xr.Dataset, *, width: int | None = None) -> Group:
     result : xarray.Dataset
         What a slicer's ``describe`` returns.
     width : int, optional
-        Characters a line of the sentences; default: those of the terminal. No number is cut.
+        Characters a line; default: those of the terminal.
 
     Returns
     -------
-    rich.console.Group
+    Printed
+        For `print`, or for a `rich.console.Console` of that width.
 
     Raises
     ------
@@ -100,14 +112,22 @@ def slice_text(result: xr.Dataset, *, width: int | None = None) -> Group:
 
     Examples
     --------
-    >>> slice_text(_example()).renderables[1].plain
-    'errors overall: 10 %; intervals at 95 %; p: probability of as many errors by chance'
+    >>> print(slice_text(_example(), width=80))
+    <BLANKLINE>
+     slice  rows  share %  errors %  interval      q
+     ───────────────────────────────────────────────
+         0    50        5        40  30 to 50  0.002
+    <BLANKLINE>
+    errors overall: 10 %; intervals at 95 %; q: share of false discoveries to expect
+    among the slices up to that q
+    <BLANKLINE>
+    0  5.0 % of rows
     """
-    _require(result)
+    result = _required(result)
     errors = _has_errors(result)
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     outcome = ("errors %", "interval") if errors else ("mean loss", "elsewhere")
-    for heading in ("slice", "rows", "share %", *outcome, "p"):
+    for heading in ("slice", "rows", "share %", *outcome, "q"):
         shown.add_column(heading, justify="right", no_wrap=True)
     for one in _slices(result):
         shown.add_row(*map(Text, _numbers(one, errors)))
@@ -116,9 +136,10 @@ def slice_text(result: xr.Dataset, *, width: int | None = None) -> Group:
     sentences.add_column(overflow="fold")
     for one in _slices(result):
         sentences.add_row(Text(str(one["slice"].item())), Text(printable(one["words"].item())))
-        if one["flag"].item():
+        if one["flag"].item() not in one["words"].item():  # as a rule the sentence ends with it
             sentences.add_row(Text("!"), Text(printable(one["flag"].item()), "italic"))
-    return Group(shown, Text(_caption(result, errors), "italic"), Text(""), Constrain(sentences, width))
+    caption = Text(_caption(result, errors), "italic")
+    return Printed(shown, caption, Text(""), Constrain(sentences, width), width=width)
 
 
 def _numbers(one: xr.Dataset, errors: bool) -> list[str]:
@@ -130,8 +151,8 @@ def _numbers(one: xr.Dataset, errors: bool) -> list[str]:
     else:
         rest = one["loss"].item() - one["loss_gap"].item() if "loss_gap" in one else np.nan
         cells += ["-" if np.isnan(value) else f"{value:.3g}" for value in (one["loss"].item(), rest)]
-    p = one["p_value"].item()
-    return [*cells, "-" if np.isnan(p) else f"{p:.1g}" if p >= 1e-4 else "<1e-4"]
+    q = one["q_value"].item()
+    return [*cells, "-" if np.isnan(q) else f"{q:.1g}" if q >= 1e-4 else "<1e-4"]
 
 
 def _caption(result: xr.Dataset, errors: bool) -> str:
@@ -141,7 +162,7 @@ def _caption(result: xr.Dataset, errors: bool) -> str:
         parts.append(f"errors overall: {100 * float(result['overall_error_rate']):.2g} %")
     if errors and "level" in result.attrs:
         parts.append(f"intervals at {100 * float(result.attrs['level']):g} %")
-    parts.append(P_CAPTION)
+    parts.append(Q_CAPTION)
     if "judged_by" in result.attrs:
         parts.append(f"judged by {result.attrs['judged_by']}")
     return printable("; ".join(parts))
@@ -181,7 +202,7 @@ def slice_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -
     """
     from matplotlib.figure import Figure
 
-    _require(result)
+    result = _required(result)
     panels = min(result.sizes["slice"], MOST_PANELS) if "difference" in result else 0
     columns = min(COLUMNS, panels + 1)
     rows = math.ceil((panels + 1) / columns)
@@ -276,12 +297,14 @@ def is_slices(result: xr.Dataset) -> bool:
     return "slice" in result.dims and all(name in result for name in NEEDED)
 
 
-def _require(result: xr.Dataset) -> None:
+def _required(result: xr.Dataset) -> xr.Dataset:
+    """The result in memory: it is small, and lazy where it was opened from a store."""
     if not is_slices(result):
         raise DataError(
             f"this describes no slices: it has the variables {sorted(map(str, result))}, expected "
             f"{list(NEEDED)} over (slice); pass the Dataset that a slicer's describe returns"
         )
+    return result.compute()
 
 
 def _slices(result: xr.Dataset) -> list[xr.Dataset]:
@@ -307,7 +330,7 @@ def _per_cent(share: float) -> str:
 def _example() -> xr.Dataset:
     """One slice, for the examples of this page."""
     numbers = {"size": 50.0, "share": 0.05, "error_rate": 0.4, "error_low": 0.3, "error_high": 0.5}
-    numbers |= {"loss": 1.0, "p_value": 0.001}
+    numbers |= {"loss": 1.0, "p_value": 0.001, "q_value": 0.002}
     texts = {"flag": "", "words": "5.0 % of rows"}
     found = xr.Dataset({name: ("slice", [value]) for name, value in {**numbers, **texts}.items()})
     found["difference"] = (("slice", "feature"), [[1.5, -0.2]])

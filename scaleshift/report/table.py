@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from rich.cells import cell_len
-from rich.console import Console, Group, JustifyMethod
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -21,6 +21,7 @@ from scaleshift.report.files import replacing, write_csv
 from scaleshift.report.hierarchy import Population, populations, shares, shares_of_parent
 from scaleshift.report.legend import legend, letters
 from scaleshift.report.metadata import sample_columns
+from scaleshift.report.printed import Printed
 
 BY_LABEL = ("proportion", "proportion_low", "proportion_high", "proportion_known")
 BY_SAMPLE = (
@@ -139,7 +140,7 @@ def _with_populations(result: xr.Dataset, of: list[Population]) -> xr.Dataset:
     return wider
 
 
-def text(result: xr.Dataset, *, width: int | None = None) -> Group:
+def text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     """Proportions for the terminal, in per cent.
 
     One row a sample with the labels as columns where that fits, else one row a sample and label, with the
@@ -155,8 +156,8 @@ def text(result: xr.Dataset, *, width: int | None = None) -> Group:
 
     Returns
     -------
-    rich.console.Group
-        The table, its caption and the legend, to be printed by a `rich.console.Console` of that width.
+    Printed
+        The table, its caption and the legend: for `print`, or for a `rich.console.Console` of that width.
 
     Raises
     ------
@@ -184,7 +185,7 @@ def text(result: xr.Dataset, *, width: int | None = None) -> Group:
         shown.add_row(*map(Text, row))
     names, flags = ([printable(value) for value in result[name].values] for name in ("sample", "flag"))
     captions = [Text(caption, "italic") for caption in _captions(result, columns)]
-    return Group(shown, *captions, legend(names, flags))
+    return Printed(shown, *captions, legend(names, flags), width=width)
 
 
 def require(result: xr.Dataset, *names: str) -> None:

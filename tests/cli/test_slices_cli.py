@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 import zarr
 from click.testing import CliRunner
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import scaleshift as ss
@@ -112,7 +113,7 @@ def test_a_table_says_where_the_model_fails_and_files_hold_it(study, tmp_path):
         membership = stored["membership"].values
     assert membership.shape == (N, 2)
     assert membership.dtype == np.float32
-    slicer = ss.load(out / "model")
+    slicer = ss.load(out / "slicer")
     assert slicer.slice_components_.tolist() == table["component"].tolist()
     corner = made()[0][:, 2] > 1.3
     assert membership[corner, 0].mean() > 2 * membership[~corner, 0].mean()
@@ -164,6 +165,12 @@ def test_unlabelled_cells_change_no_number(study, tmp_path):
         for name in ("size", "error_rate", "p_value", "words"):
             assert more[name] == (pytest.approx(plain[name]) if name != "words" else plain[name])
     assert results[0]["overall"] == pytest.approx(results[1]["overall"])
+
+
+def test_the_samples_that_a_model_was_trained_on_are_left_out(study):
+    some = found(study, "--predictions", "predicted", "--select", "sample != S1 and sample != S2")
+    other = found(study, "--predictions", "predicted", "--select", "sample == S10")
+    assert some["slices"] == other["slices"]
 
 
 def test_samples_are_selected_by_their_metadata(study):
@@ -310,6 +317,64 @@ def test_models_that_do_not_fit_the_study_are_refused_in_words(study, skops, tmp
     assert "LogisticRegression needs the feature(s) CD44, which" in text
 
 
+def test_a_forest_is_run_once_its_types_are_trusted(study, skops, tmp_path):
+    x, label, _, _ = made(seed=1)
+    table = pd.DataFrame(x, columns=MARKERS)[["CD3", "CD45"]]
+    path = tmp_path / "forest.skops"
+    skops.dump(RandomForestClassifier(5, random_state=0).fit(table, label), path)
+    refused = " ".join(slices(study, "--model", path, code=1).output.split())
+    assert "--trust sklearn.tree._tree.Tree on the command line" in refused
+    trusted = ["--trust", "sklearn.tree._tree.Tree"]
+    assert found(study, "--model", path, *trusted)["overall"]["overall_error_rate"] < 0.05
+    two = ["--trust", "a.B,sklearn.tree._tree.Tree", "--trust", "c.D"]
+    assert found(study, "--model", path, *two)["overall"]["overall_error_rate"] < 0.05
+    wild = " ".join(slices(study, "--model", path, "--trust", "sklearn.*", code=1).output.split())
+    assert "there is no wildcard" in wild
+
+
+def test_the_slicer_of_an_earlier_run_is_not_the_classifier(study, tmp_path):
+    slices(study, "--predictions", "predicted", "--output", tmp_path / "out")
+    shown = " ".join(slices(study, "--model", tmp_path / "out" / "slicer", code=1).output.split())
+    assert "is a saved DominoSlicer of scaleshift, which ss.load(" in shown
+    shown = " ".join(run("quantify", study, "--model", tmp_path / "out" / "slicer", code=1).output.split())
+    assert "holds a DominoSlicer: --model expects a saved quantifier" in shown
+
+
+@pytest.fixture(scope="module")
+def with_gaps(tmp_path_factory):
+    """The study with NaN in two cells: in a feature, and in a column that is none."""
+    path = tmp_path_factory.mktemp("gaps") / "study.zarr"
+    x, label, predicted, _ = made()
+    x[5, 2] = x[700, 3] = np.nan
+    cells = ss.as_cells(x, sample=np.repeat(["S1", "S2"], N // 2), label=label, marker=MARKERS)
+    cells = cells.assign_coords(feature=("marker", [True, True, True, False]))
+    ss.write_cells(cells, path, chunk_cells=512)
+    add_column(path, "predicted", pd.Categorical(predicted, ["T", "B"]))
+    return path
+
+
+def test_rows_of_nan_are_refused_or_left_out(with_gaps, skops, tmp_path):
+    given = ["--predictions", "predicted"]
+    refused = " ".join(slices(with_gaps, *given, code=1).output.split())
+    assert "CD45: 1; first rows 5" in refused
+    assert "--invalid drop on the command line" in refused
+    shown = slices(with_gaps, *given, "--invalid", "drop", "--json")
+    assert "1 row holds NaN or infinite values: left out" in shown.stderr
+    best(json.loads(shown.stdout))
+    assert json.loads(shown.stdout)["overall"]["n_rows"] == N - 1
+    skops.dump(trained(["CD3", "CD45"]), tmp_path / "m.skops")
+    skops.dump(trained(["Time", "CD3"]), tmp_path / "time.skops")
+    for name, n in {"m.skops": "1 row holds", "time.skops": "2 rows hold"}.items():
+        given = ["--model", tmp_path / name]
+        refused = " ".join(slices(with_gaps, *given, code=1).output.split())
+        assert "NaN or infinite values in rows" in refused
+        assert "--invalid drop on the command line" in refused
+        shown = slices(with_gaps, *given, "--invalid", "drop", "--json")
+        assert f"{n} NaN or infinite values: left out" in shown.stderr
+        alone = json.loads(shown.stdout)["overall"]
+        assert alone["n_rows"] == N - int(n[0])
+
+
 def test_a_model_that_is_a_pickle_is_not_opened(study, tmp_path):
     class Evil:
         def __reduce__(self):
@@ -403,6 +468,8 @@ def test_a_group_of_pickles_is_not_opened(tmp_path):
         (["--predictions", "predicted", "--components", "1"], "--components 1 are fewer than --slices 2", 2),
         (["--predictions", "predicted", "--method", "spotlight"], "--components does not go with", 2),
         (["--predictions", "predicted", "--output", "slices.csv"], "--output takes a folder", 2),
+        (["--predictions", "predicted", "--trust", "a.B"], "--trust goes with --model", 2),
+        (["--model", "m.skops", "--trust", "sklearn.*"], "No such file", 1),
         (["--model", "m.joblib"], "a joblib file runs whatever code", 1),
         (["--model", "none.skops"], "No such file or directory", 1),
     ],

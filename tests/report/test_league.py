@@ -62,6 +62,11 @@ def test_the_text_ends_with_the_recommendation_and_names_what_failed(table):
     assert row.split()[-1] == "3.0"  # seconds of both settings
 
 
+def test_print_shows_the_same_as_the_terminal(table):
+    text = str(ss.report.league_text(table, width=120))
+    assert text.splitlines() == [line.rstrip() for line in printed(table, 120).splitlines()]
+
+
 def test_on_a_narrow_terminal_no_number_is_cut(table):
     five = xr.concat([table.isel(setting=[0])] * 5, "setting", data_vars="minimal")
     names = ["label shift", "class left out", "sample left out", "sample left out + label shift"]

@@ -64,10 +64,33 @@ def test_no_number_is_cut_whatever_the_width(wrong, width):
     assert "errors overall" in text.replace("\n", " ")
 
 
+def test_what_is_printed_is_the_table_and_the_sentences(wrong):
+    text = str(report.slice_text(wrong, width=90))
+    assert text.splitlines() == [line.rstrip() for line in shown(wrong, 90).splitlines()]
+    assert wrong["words"].values[0][:60] in text
+    assert repr(report.slice_text(wrong, width=90)) == text
+    assert "\x1b" not in str(report.slice_text(wrong.assign(words=("slice", ["\x1b[31m", "[bold]"]))))
+
+
+def test_a_result_opened_from_a_store_is_shown_too(wrong):
+    lazy = wrong.chunk()
+    assert str(report.slice_text(lazy, width=90)) == str(report.slice_text(wrong, width=90))
+    assert report.slice_table(lazy).equals(report.slice_table(wrong))
+    assert len(report.slice_plot(lazy).axes) == len(report.slice_plot(wrong).axes)
+
+
+def test_the_doubt_and_the_table_go_by_the_same_number(wrong):
+    doubted = wrong.assign(p_value=("slice", [0.031, 0.9]), q_value=("slice", [0.062, 0.7]))
+    text = shown(doubted)
+    assert "0.06" in text
+    assert "0.03" not in text
+    assert "q: share of false discoveries to expect" in text
+
+
 def test_where_there_are_no_errors_losses_are_shown(lossy):
     text = shown(lossy)
     assert "mean loss" in text
-    assert "errors" not in text.split("p: ")[0]
+    assert "errors" not in text.split("q: ")[0]
     first, *panels = report.plot(lossy).axes
     assert first.get_title(loc="left") == "losses by slice (dashed: all rows)"
     assert "mean loss" in panels[0].get_title(loc="left")
@@ -106,7 +129,7 @@ def test_many_slices_and_features_still_make_a_picture(wrong, tmp_path):
 
 def test_numbers_that_are_not_known_are_no_fault(wrong):
     unknown = wrong.copy(deep=True)
-    for name in ("error_rate", "error_low", "error_high", "p_value", "loss"):
+    for name in ("error_rate", "error_low", "error_high", "p_value", "q_value", "loss"):
         unknown[name][1] = np.nan
     unknown["difference"][1] = np.nan
     assert " - " in shown(unknown)

@@ -1,6 +1,7 @@
 """Models as predictions: files that run no code, columns by name, classes in the order that is asked."""
 
 import io
+import json
 import pickle
 import sys
 import zipfile
@@ -12,11 +13,14 @@ import pandas as pd
 import pytest
 import xarray as xr
 from distributed import Client, LocalCluster
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 
+import scaleshift as ss
 from scaleshift.errors import DataError
 from scaleshift.models import open_model, predictions
 
@@ -109,8 +113,63 @@ def test_a_skops_file_predicts_as_the_model_that_was_stored(skops, fitted, tmp_p
 def test_types_that_can_run_code_are_refused_by_name(skops, tmp_path):
     model = make_pipeline(FunctionTransformer(_squares), LogisticRegression()).fit(X, Y)
     skops.dump(model, tmp_path / "model.skops")
-    with pytest.raises(DataError, match=r"not known to be harmless \(.*_squares.*\).*convert it to ONNX"):
+    with pytest.raises(DataError, match=r"not known to be harmless \(.*_squares\).*to ONNX"):
         open_model(tmp_path / "model.skops")
+
+
+@pytest.mark.parametrize("kind", [RandomForestClassifier, MLPClassifier])
+def test_types_are_trusted_by_name_alone(skops, tmp_path, kind):
+    small = {"n_estimators": 5} if kind is RandomForestClassifier else {"max_iter": 400, "tol": 1e-2}
+    model, path = kind(random_state=0, **small).fit(X, Y), tmp_path / "model.skops"
+    skops.dump(model, path)
+    with pytest.raises(DataError) as refused:
+        open_model(path)
+    names = skops.get_untrusted_types(file=path)
+    assert f"trusted={json.dumps(names)} in open_model" in str(refused.value)
+    assert f"--trust {','.join(names)} on the command line" in str(refused.value)
+    opened = open_model(path, trusted=names)
+    assert np.array_equal(predictions(opened, X), model.predict_proba(X))
+    assert isinstance(open_model(path, trusted={*names, "module.NotInTheFile"}), kind)
+    with pytest.raises(DataError, match=rf"harmless \({names[0]}\)"):
+        open_model(path, trusted=[name.rsplit(".", 1)[0] for name in names])  # their modules do not do
+
+
+@pytest.mark.parametrize(
+    "trusted", [["*"], ["sklearn.*"], "sklearn.tree._tree.Tree", True, [None], [""], ["a.B;ls"], ["a b"]]
+)
+def test_trust_has_no_wildcards(skops, fitted, tmp_path, trusted):
+    skops.dump(fitted, tmp_path / "model.skops")
+    with pytest.raises(DataError, match=r"expected a list of full names of types.*no wildcard"):
+        open_model(tmp_path / "model.skops", trusted=trusted)
+
+
+def test_trust_is_for_skops_files():
+    with pytest.raises(DataError, match=r"logistic_maps.onnx is no .skops file, of which trusted="):
+        open_model(DATA / "logistic_maps.onnx", trusted=["sklearn.tree._tree.Tree"])
+
+
+def test_names_in_a_forged_file_are_not_offered_to_the_shell(skops, fitted, tmp_path):
+    """What the file calls its types is shown, and never as a command to copy."""
+    content = {}
+    skops.dump(fitted, tmp_path / "fine.skops")
+    with zipfile.ZipFile(tmp_path / "fine.skops") as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    schema = json.loads(content["schema.json"])
+    schema["__module__"] = "x$(touch it-ran)\x1b[31m"
+    path = tmp_path / "forged.skops"
+    path.write_bytes(_archive({**content, "schema.json": json.dumps(schema)}))
+    with pytest.raises(DataError, match=r"not known to be harmless") as refused:
+        open_model(path)
+    assert "--trust" not in str(refused.value)
+    assert "\x1b" not in str(refused.value)
+
+
+def test_a_saved_slicer_is_no_classifier(tmp_path):
+    slicer = ss.DominoSlicer(n_slices=1, n_mixture_components=2, random_state=0)
+    for name in ("slicer", "slicer.skops"):
+        slicer.save(tmp_path / name)
+        with pytest.raises(DataError, match=r"is a saved DominoSlicer of scaleshift, which ss.load\(.*opens"):
+            open_model(tmp_path / name)
 
 
 def _squares(x):
@@ -193,6 +252,17 @@ def test_chunks_change_nothing(fitted, chunks):
 def test_classes_come_in_the_order_that_is_asked(fitted):
     found = predictions(fitted, X, classes=["C", "A", "B"])
     assert np.array_equal(found, fitted.predict_proba(X)[:, [2, 0, 1]])
+
+
+def test_rows_that_are_not_finite_are_not_shown_to_the_model(fitted):
+    x = X.copy()
+    x[[0, 431]] = [np.nan, np.inf], [0, np.nan]
+    expected = fitted.predict_proba(X).astype(np.float64)
+    expected[[0, 431]] = 1 / 3
+    for rows in (x, da.from_array(x, chunks=(100, -1))):
+        assert np.array_equal(np.asarray(predictions(fitted, rows, invalid="drop")), expected)
+        with pytest.raises(DataError, match=r"NaN or infinite"):
+            np.asarray(predictions(fitted, rows))
 
 
 def test_columns_are_matched_by_name():
