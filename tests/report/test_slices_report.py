@@ -97,8 +97,10 @@ def test_where_there_are_no_errors_losses_are_shown(lossy):
 
 
 def test_a_flag_is_said_in_all_of_them(wrong):
-    doubtful = wrong.assign(flag=("slice", ["few rows", ""]))
+    doubtful = wrong.assign(flag=("slice", ["few rows", ""]), words=("slice", ["2 % of rows", "3 % of rows"]))
     assert "!  few rows" in shown(doubtful)
+    said = doubtful.assign(words=("slice", ["2 % of rows [few rows]", "3 % of rows"]))
+    assert shown(said).count("few rows") == 1
     assert report.plot(doubtful).axes[1].get_title(loc="left").endswith("(few rows)")
 
 
