@@ -246,7 +246,7 @@ def _totals(plan: Plan) -> Iterator[str]:
     listed = ", ".join(f"{name} {duration(seconds)}" for name, seconds in parts.items() if seconds)
     yield f"time:    {core_time(plan.cpu_seconds)} ({listed})"
     threads = count(plan.n_threads, "thread", "threads")
-    yield f"         about {duration(plan.elapsed_seconds)} on {threads} that never wait for the disk"
+    yield f"         about {duration(plan.elapsed_seconds)} on {threads}, without waits for the disk"
     if plan.n_bytes:
         stored = plan.n_bytes_stored
         from_disk = f"; about {size(stored)} on disk, by the chunk that was read" if stored else ""
