@@ -265,12 +265,12 @@ def run(calls: Sequence[Callable[[], Any]]) -> list[Any]:
 
 
 def free_bytes(in_memory: bool) -> int:
-    """Memory that is free for blocks: of this machine, or of the workers in scope."""
+    """Memory that is free for blocks: of this machine, or of those workers in scope that have a limit."""
     found = None if in_memory else client()
     if found is None:
         return psutil.virtual_memory().available
     workers = found.scheduler_info(n_workers=-1)["workers"].values()
-    free = [worker["memory_limit"] - worker["metrics"].get("memory", 0) for worker in workers]
+    free = [(worker["memory_limit"] or 0) - worker["metrics"].get("memory", 0) for worker in workers]
     return sum(max(part, 0) for part in free)
 
 

@@ -243,7 +243,8 @@ def _memberships(slicer: Any, data: SliceData, result: xr.Dataset) -> xr.Dataset
     import xarray as xr
 
     lazy = slicer.predict_proba(**data.known).astype(np.float32)
-    lazy = lazy.rechunk({0: max(lazy.chunks[0])})  # no change for whole stores
+    # Zarr wants chunks of one size, and a selection of samples cuts them: memberships are regrouped, never X.
+    lazy = lazy.rechunk({0: max(lazy.chunks[0])})
     attrs = {
         "long_name": "membership",
         "description": "how much the row belongs to the slice, from 0 to 1; NaN: left out",

@@ -11,6 +11,7 @@ import threadpoolctl
 import zarr
 from dask.callbacks import Callback
 from dask.task_spec import Alias
+from distributed import Client, LocalCluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -471,3 +472,13 @@ def test_kept_rows_that_are_not_finite_are_refused_by_name():
     kept = passes.keep(rows, _shifted, 24, by=0.0)
     with pytest.raises(DataError, match="column 1: 1; first rows 33"):
         passes.total(_sum, kept, {"sum": (2,), "proba": (2,)})
+
+
+def test_workers_without_a_memory_limit_hold_no_blocks_and_give_the_same():
+    rows = with_numbers(as_rows(da.ones((50, 3), chunks=(25, 3))), proba=np.ones((50, 2)))
+    options = {"n_workers": 1, "processes": False, "memory_limit": None, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster):
+        kept = passes.keep(rows, _shifted, 40, by=1.0)
+        assert not kept.held
+        found = passes.total(_sum, kept, {"sum": (3,), "proba": (2,)})
+    assert found["sum"].tolist() == [100.0] * 3
