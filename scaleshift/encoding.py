@@ -27,7 +27,7 @@ CLASSES: dict[str, str] = {
     "Ascent": "scaleshift.slices.spotlights.steps",
     "BBSE": "scaleshift.quantify.families.bbse",
     "Calibration": "scaleshift.quantify.classifier.calibration",
-    "Checkpoint": "scaleshift.slices.checkpoint",
+    "Checkpoint": "scaleshift.checkpoint",
     "Classification": "scaleshift.slices.outcomes",
     "ClassifierEmbedding": "scaleshift.quantify.features.classifier",
     "ClassifierFeatures": "scaleshift.quantify.features.classifier",

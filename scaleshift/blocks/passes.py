@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from scaleshift.blocks import graph, states, statistics
 from scaleshift.blocks.block import Block, Column, Kept, Rows
 from scaleshift.blocks.invalid import refuse_invalid
+from scaleshift.blocks.leaves import drawing, summing
 from scaleshift.blocks.states import Finish, Kernel, Merge, Stratum
 from scaleshift.blocks.statistics import Layout
 
@@ -74,7 +75,7 @@ def total(
     >>> total(lambda block: {"sum": block.x.sum(axis=0)}, rows, {"sum": (2,)})["sum"].tolist()
     [6.0, 9.0]
     """
-    done = work(kernel, rows, layout, keyed=keyed, merge=merge, finish=finish)
+    done = summing(kernel, rows, layout, keyed=keyed, merge=merge, finish=finish)
     state = graph.reduce_blocks(done.leaf, done.merge, rows, parameters, done.width, done.shared)
     if layout is None:
         refuse_invalid(rows, state["invalid"])
@@ -86,46 +87,6 @@ def total(
     if finish is None:
         return {"key": state["key"], **statistics.unpack(state["state"], layout)}
     return _answers(state, finish)
-
-
-class Work(NamedTuple):
-    """What a pass does with a block and with two states."""
-
-    leaf: Callable[..., Any]  # a Block and the pass's parameters -> state
-    merge: Merge
-    width: int  # float64 values of a state, at most; 0 where that is not known
-    shared: dict[str, Any]  # parameters of both
-
-
-def work(
-    kernel: Kernel,
-    rows: Rows | Kept,
-    layout: Layout | None,
-    *,
-    keyed: str | None = None,
-    merge: Merge | None = None,
-    finish: Finish | None = None,
-) -> Work:
-    """What `total` does with these arguments, told without reading."""
-    if (merge is None) == (layout is None) or (merge is not None and keyed is not None):
-        raise ValueError(
-            "a pass adds arrays of a layout, by key or not, or merges states in a way of its own"
-        )
-    if merge is not None:
-        merged = functools.partial(states.merged_leaf, kernel)
-        return Work(merged, functools.partial(states.merge_with, merge), 0, {})
-    assert layout is not None
-    if keyed is None:
-        assert finish is None, "only sums by key are finished"
-        packed = functools.partial(states.packed_leaf, kernel, layout)
-        return Work(packed, np.add, statistics.size(layout), {})
-    assert isinstance(rows, Rows), "kept blocks have no keys"
-    width = statistics.size(layout) * len(rows.categories(keyed))
-    if finish is None:
-        by_key = functools.partial(states.keyed_leaf, kernel, layout, keyed)
-        return Work(by_key, states.merge_keyed, width, {})
-    finished = functools.partial(states.finished_leaf, kernel, layout, keyed)
-    return Work(finished, functools.partial(states.merge_finished, layout), width, {"finish": finish})
 
 
 def values(column: Column) -> tuple[np.ndarray, np.ndarray]:
@@ -286,7 +247,7 @@ def sample(
         merge = functools.partial(states.merge_smallest, n)
         drawn: dict[str, Any] = {"n": n, "by": by, "seed": seed, "stream": stream, "columns": columns}
         return total(states.smallest, rows, None, merge=merge, **drawn)
-    done = draw_and_finish(n, finish)
+    done = drawing(n, finish)
     parameters = {"n": n, "by": by, "seed": seed, "stream": stream}
     state = graph.reduce_blocks(done.leaf, done.merge, rows, parameters, done.width, done.shared)
     refuse_invalid(rows, state["invalid"])
@@ -296,11 +257,6 @@ def sample(
 def pairs(rows: Rows, by: str, name: str) -> Stratum:
     """Strata of `sample` by two columns: their pairs, in the order of `crossed`, which counts them."""
     return functools.partial(states.pair, by=by, name=name, width=1 + len(rows.categories(name)))
-
-
-def draw_and_finish(n: np.ndarray, finish: Finish) -> Work:
-    """What `sample` does with a `finish`, told without reading."""
-    return Work(states.drawn_leaf, functools.partial(states.merge_drawn, n), 0, {"finish": finish})
 
 
 def _answers(state: dict[str, Any], finish: Finish) -> dict[str, np.ndarray]:

@@ -17,7 +17,7 @@ from dask.sizeof import sizeof
 
 from scaleshift.blocks import graph, passes, probe, states, statistics
 from scaleshift.blocks.block import Block, Rows
-from scaleshift.blocks.passes import Work
+from scaleshift.blocks.leaves import Work, drawing, summing
 from scaleshift.blocks.plan import KEPT, PROCESS_BYTES, Pass, Plan, count, size
 from scaleshift.blocks.probe import Measured, OneBlock
 from scaleshift.blocks.states import Finish, Kernel, Merge, Stratum
@@ -109,7 +109,7 @@ class Planner:
 
     def sample(self, what: str, rows: Rows, n: np.ndarray, by: Stratum, finish: Finish | None = None) -> None:
         """A pass of `passes.sample`."""
-        plain = passes.work(states.smallest, rows, None, merge=functools.partial(states.merge_smallest, n))
+        plain = summing(states.smallest, rows, None, merge=functools.partial(states.merge_smallest, n))
         parameters = {"n": n, "by": by, "seed": 0, "stream": "sample"}
         found = self.block.work(plain.leaf, rows, parameters)
         drawn = found.result["state"]
@@ -122,7 +122,7 @@ class Planner:
         # where samples are contiguous.
         waiting = min(sizeof(drawn), int(n.max(initial=0)) * a_row)
         answers = 8 * statistics.size(finish.layout) * int(np.count_nonzero(finish.n_rows))
-        work = passes.draw_and_finish(n, finish)
+        work = drawing(n, finish)
         finished = _finished_draw(drawn, finish)
         self._add(what, rows, work, found, parameters, States(waiting, waiting, answers), finished)
 
@@ -138,9 +138,9 @@ class Planner:
         **parameters: Any,
     ) -> None:
         """A pass of `passes.total`."""
-        work = passes.work(kernel, rows, layout, keyed=keyed, finish=finish)
+        work = summing(kernel, rows, layout, keyed=keyed, finish=finish)
         # Finishing is measured apart: how many keys lie in this block alone says little of the others.
-        plain = passes.work(kernel, rows, layout, keyed=keyed)
+        plain = summing(kernel, rows, layout, keyed=keyed)
         found = self.block.work(plain.leaf, rows, parameters)
         if finish is None:
             n_bytes = States(sizeof(found.result), 8 * work.width, 8 * work.width)
@@ -154,7 +154,7 @@ class Planner:
 
     def merged(self, what: str, rows: Rows, kernel: Kernel, merge: Merge, **parameters: Any) -> None:
         """A pass of `passes.total` with a `merge`, whose states all have one size."""
-        work = passes.work(kernel, rows, None, merge=merge)
+        work = summing(kernel, rows, None, merge=merge)
         found = self.block.work(work.leaf, rows, parameters)
         n_bytes = sizeof(found.result)
         self._add(what, rows, work, found, parameters, States(n_bytes, n_bytes, n_bytes))

@@ -15,6 +15,7 @@ from scaleshift.kernels.reference import Array, library
 _REFERENCE = "scaleshift.kernels.reference"
 _ENERGY = "scaleshift.kernels.energy"
 _MIXTURE = "scaleshift.kernels.mixture"
+_SCATTER = "scaleshift.kernels.scatter"
 _SPOTLIGHT = "scaleshift.kernels.spotlight"
 
 # kernel -> library of the block -> the module whose function of that name serves it.
@@ -27,6 +28,7 @@ KERNELS: dict[str, dict[str, str]] = {
     "mixture_sums": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
     "responsibilities": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
     "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments"},
+    "scatter_sums": {"numpy": _SCATTER, "cupy": _SCATTER},
     "sliced_sums": {"numpy": "scaleshift.kernels.cpu.sliced", "cupy": _ENERGY},
     "spotlight_sums": {"numpy": _SPOTLIGHT, "cupy": _SPOTLIGHT},
 }
@@ -144,6 +146,19 @@ def moment_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     [[[3.0], [5.0]]]
     """
     return implementation("moment_sums", x)(x, *arguments, **named)
+
+
+def scatter_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndarray]:
+    """Sum the rows about a centre, and their products, by group: see `scatter.scatter_sums`.
+
+    On the CPU products of float32 rows are float32, their sums over blocks float64.
+
+    Examples
+    --------
+    >>> scatter_sums(np.array([[1.0], [3.0]]), np.array([0, 0]), 1, np.array([1.0]))["scatter"].tolist()
+    [[[4.0]]]
+    """
+    return implementation("scatter_sums", x)(x, *arguments, **named)
 
 
 def mixture_sums(x: Array, *arguments: Any) -> dict[str, np.ndarray]:

@@ -12,12 +12,12 @@ import xarray as xr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from scaleshift import checkpoint
 from scaleshift.blocks import graph, noise, passes
 from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.errors import DataError
 from scaleshift.kernels.mixture import Outcomes
 from scaleshift.parameters import check, is_whole
-from scaleshift.slices import checkpoint
 from scaleshift.slices.describing import description
 from scaleshift.slices.describing.profile import profile
 from scaleshift.slices.inputs import Given, given, refuse_other_order

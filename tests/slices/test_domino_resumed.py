@@ -13,9 +13,8 @@ from distributed import Client, LocalCluster
 from planted import P, X, Y, lazy
 
 import scaleshift as ss
-from scaleshift import DominoSlicer
+from scaleshift import DominoSlicer, checkpoint
 from scaleshift.errors import DataError
-from scaleshift.slices import checkpoint
 
 PARAMETERS = ("weights_", "means_", "covariances_", "y_probs_", "y_hat_probs_", "lower_bounds_")
 
@@ -155,7 +154,7 @@ def test_a_process_that_is_killed_leaves_a_state_to_go_on_from(tmp_path):
         sys.path.insert(0, {str(Path(__file__).parent)!r})
         from planted import P, X, Y
         from scaleshift import DominoSlicer
-        from scaleshift.slices import checkpoint
+        from scaleshift import checkpoint
         write, written = checkpoint.write, []
         def mortal(path, state):
             write(path, state)

@@ -8,10 +8,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import scaleshift as ss
-from scaleshift import SpotlightSlicer
+from scaleshift import SpotlightSlicer, checkpoint
 from scaleshift.errors import DataError
 from scaleshift.kernels.mixture import Outcomes
-from scaleshift.slices import checkpoint, spotlight
+from scaleshift.slices import spotlight
 
 
 def planted(seed, share=0.02, n=4_000, d=32, n_clusters=24):

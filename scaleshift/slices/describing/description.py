@@ -13,10 +13,10 @@ import xarray as xr
 
 from scaleshift.blocks.block import Rows
 from scaleshift.blocks.rows import with_numbers
+from scaleshift.checkpoint import fingerprint
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
 from scaleshift.parameters import check_level
-from scaleshift.slices.checkpoint import fingerprint
 from scaleshift.slices.describing import judging, phrases, words
 from scaleshift.slices.describing.judging import Judges, Verdict
 from scaleshift.slices.describing.profile import Features, SliceProfile, has_confusion, profile, same_rows

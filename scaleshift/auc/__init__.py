@@ -1,0 +1,1 @@
+"""Which few features rank a rare class best?  Sparse linear rankings, and what their AUC is."""
