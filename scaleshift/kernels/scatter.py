@@ -1,4 +1,4 @@
-"""What are the second moments of every group of rows?  Array code for numpy and CuPy, for weighted rows too."""
+"""What are the second moments of every group of rows?  Array code for numpy and CuPy, also weighted."""
 
 from __future__ import annotations
 
