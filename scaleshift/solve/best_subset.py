@@ -2,9 +2,9 @@
 
 Minimises w'Mw - 2 c'w over vectors with at most k entries that are not 0. Beside the support S goes one
 array, inv(M_SS) M_S. From it come, for all variables at once, what one outside would gain and what any
-exchange of one for another would do: steps are exact, and cost O(k p). Where no single exchange helps, several
-are tried together, as in splicing (Zhu et al. 2020, "A polynomial algorithm for best-subset selection
-problem").
+exchange of one for another would do: steps are exact, and cost O(k p). That variables are exchanged until no
+exchange helps is the idea of splicing (Zhu et al. 2020, "A polynomial algorithm for best-subset selection
+problem"), which goes by approximate gains.
 """
 
 from __future__ import annotations
@@ -131,6 +131,7 @@ class Support:
         return [j for j, weight in zip(self.chosen, weights, strict=True) if weight > 0]
 
     def is_better(self, other: Support) -> bool:
+        """Whether the objective is smaller, by more than rounding."""
         return self.objective < other.objective - PROGRESS * abs(other.objective)
 
     # Steps ---------------------------------------------------------------------------------------------
@@ -206,7 +207,7 @@ class Support:
         return gains
 
     def exchanged_in_pairs(self) -> Support | None:
-        """After the best exchange of two variables for two others, among those that cost least and promise most.
+        """After the best exchange of two variables for two others, of those that cost least and promise most.
 
         Where at most 6 are chosen of at most 64, these are all.
         """
@@ -215,7 +216,7 @@ class Support:
         gains[self.chosen] = -1
         others = np.argsort(-gains, kind="stable")[: min(CANDIDATES, len(gains) - len(self.chosen))]
         beside = self.projected[:, others]  # (k, m)
-        left = self.matrix[np.ix_(others, others)] - beside.T @ self.matrix[np.ix_(self.chosen, others)]
+        left = self.matrix[np.ix_(others, others)] - beside.T @ self.matrix[self.chosen][:, others]
         best, found = PROGRESS * abs(self.objective), None
         for pair in itertools.combinations(np.argsort(cost, kind="stable")[:LEAVING].tolist(), 2):
             out = list(pair)
@@ -243,6 +244,7 @@ class Support:
         return np.divide(gain, determinant, out=np.zeros_like(gain), where=useful)
 
     def replaced(self, places: Sequence[int], others: Sequence[int]) -> Support:
+        """With other variables than those in some places of the support, from scratch."""
         kept = [j for place, j in enumerate(self.chosen) if place not in places]
         return Support(self.matrix, self.gain, self.positive, [*kept, *others])
 
