@@ -121,7 +121,7 @@ def roc_auc(
     n_parts = ranges.n_ranges(rows) if method == "exact" else n_bins
     n_drawn = (ranges.DRAWN if method == "exact" else DRAWN_A_BIN) * n_parts if n_parts > 1 else 0
     looked = scored.look(rows, sign, n_drawn)
-    positive = pos_label if pos_label is not None else _name(categories, sign)
+    positive = _positive(categories, sign, pos_label)
     if not looked["weight"].all():
         _warn(categories, looked, positive)
         found = Found(math.nan, math.nan)
@@ -218,10 +218,10 @@ def _signs(categories: np.ndarray, pos_label: Any) -> np.ndarray:
     return np.array([1 if is_positive else -1], np.int8)
 
 
-def _name(categories: np.ndarray, sign: np.ndarray) -> Any:
-    """The positive label, None where no row has it."""
+def _positive(categories: np.ndarray, sign: np.ndarray, pos_label: Any) -> Any:
+    """The positive label as y has it; as the caller has it, or None, where y has it nowhere."""
     found = categories[sign > 0].tolist()
-    return found[0] if found else None
+    return found[0] if found else pos_label.item() if isinstance(pos_label, np.generic) else pos_label
 
 
 def _warn(categories: np.ndarray, looked: dict[str, Any], positive: Any) -> None:

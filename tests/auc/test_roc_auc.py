@@ -184,6 +184,10 @@ def test_the_label_that_sorts_last_is_positive(names):
         assert type(found.attrs["positive"]) is type(names[1])
 
 
+def test_the_positive_label_is_told_in_its_own_type():
+    assert ss.roc_auc(Y, SCORE, pos_label=np.int64(1)).attrs["positive"] is True
+
+
 def test_a_categorical_keeps_its_order():
     y = pd.Categorical(np.where(Y, "a", "b"), categories=["b", "a"])
     assert auc(y, SCORE) == pytest.approx(roc_auc_score(Y, SCORE), abs=1e-12)

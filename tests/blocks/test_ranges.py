@@ -1,4 +1,4 @@
-"""Rows by ranges of one column: each range has all its rows, once, for any chunks, in a bounded number of tasks."""
+"""Rows by ranges of one column: each range has all its rows, once, for any chunks, in not too many tasks."""
 
 import dask.array as da
 import numpy as np
