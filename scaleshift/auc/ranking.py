@@ -1,8 +1,8 @@
 """How well does a linear ranking separate positives from negatives, and which sparse one does it best?
 
-All from the moments of both classes. With delta the difference of the means and W the sum of the covariances, the
-mean over all pairs of (1 - w'(x+ - x-))^2 is F(w) = (1 - w'delta)^2 + w'Ww. Its best vector with a support S
-points along inv(W_SS) delta_S, so supports are compared by delta_S' inv(W_SS) delta_S.
+All from the moments of both classes. With delta the difference of the means and W the sum of the covariances,
+the mean over all pairs of (1 - w'(x+ - x-))^2 is F(w) = (1 - w'delta)^2 + w'Ww. Its best vector with a
+support S points along inv(W_SS) delta_S, so supports are compared by delta_S' inv(W_SS) delta_S.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CONSTANT = 1e-24  # of the mean squared: no variance but that of rounding
 
 
 def products(found: Contrast, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """w'delta and w'Ww of rankings: (..., p) -> (...), (...)."""
+    """Return w'delta and w'Ww of rankings: (..., p) -> (...), (...)."""
     within = found.within
     spread = weights * within if within.ndim == 1 else weights @ within
     return weights @ found.delta, np.einsum("...p,...p->...", spread, weights)
@@ -40,9 +40,9 @@ def objective(found: Contrast, weights: np.ndarray) -> np.ndarray:
 
 
 def auc_binormal(found: Contrast, weights: np.ndarray) -> np.ndarray:
-    """AUC if both classes' scores were normal, Phi(w'delta / sqrt(w'Ww)): (..., p) -> (...); 0.5 of no ranking.
+    """AUC if both classes' scores were normal, Phi(w'delta / sqrt(w'Ww)): (..., p) -> (...).
 
-    A proxy: what a ranking attains on rows is measured on rows.
+    0.5 where there is no ranking. A proxy: what a ranking attains on rows is measured on rows.
 
     Examples
     --------

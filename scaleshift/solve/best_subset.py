@@ -215,6 +215,8 @@ class Support:
         gains = self.gains(self.residual, self.left)
         gains[self.chosen] = -1
         others = np.argsort(-gains, kind="stable")[: min(CANDIDATES, len(gains) - len(self.chosen))]
+        if len(others) < 2:
+            return None
         beside = self.projected[:, others]  # (k, m)
         left = self.matrix[np.ix_(others, others)] - beside.T @ self.matrix[self.chosen][:, others]
         best, found = PROGRESS * abs(self.objective), None
