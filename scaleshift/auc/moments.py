@@ -71,7 +71,8 @@ class ClassMoments:
 class Contrast:
     """What a ranking of positives over negatives is made of."""
 
-    weight: np.ndarray  # (2,) of negatives, of positives
+    count: np.ndarray  # (2,) rows, of negatives, of positives
+    weight: np.ndarray  # (2,) sums of their weights
     mean: np.ndarray  # (2, p)
     covariance: np.ndarray  # (2, p, p) biased, or (2, p): variances alone
 
@@ -84,6 +85,14 @@ class Contrast:
     def within(self) -> np.ndarray:
         """W, the sum of both covariances: (p, p), or its diagonal."""
         return self.covariance[0] + self.covariance[1]
+
+    def unbiased(self) -> Contrast:
+        """The same with covariances of n - 1 in place of n: what few held-out rows would show too small."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = self.count / (self.count - 1)
+        return replace(
+            self, covariance=self.covariance * factor.reshape(2, *(1,) * (self.covariance.ndim - 1))
+        )
 
     @property
     def variance(self) -> np.ndarray:
@@ -106,26 +115,22 @@ def contrast(
     """
     chosen = np.arange(moments.n_buckets) if buckets is None else np.asarray(buckets)
     parts = [_part(moments, np.flatnonzero(sign == side), chosen) for side in (-1, 1)]
-    weight, mean, covariance = (np.stack(values) for values in zip(*parts, strict=True))
-    return Contrast(weight, mean, covariance)
+    return Contrast(*(np.stack(values) for values in zip(*parts, strict=True)))
 
 
 def _part(moments: ClassMoments, classes: np.ndarray, buckets: np.ndarray) -> tuple[np.ndarray, ...]:
-    weight, first, second = (
-        np.float64(0),
-        np.zeros_like(moments.sum[0, 0]),
-        np.zeros_like(moments.scatter[0, 0]),
-    )
+    """Rows, weight, mean and covariance of some classes in some buckets, as of one class."""
+    count, weight = (values[np.ix_(classes, buckets)].sum() for values in (moments.count, moments.weight))
+    first, second = np.zeros_like(moments.sum[0, 0]), np.zeros_like(moments.scatter[0, 0])
     for c in classes:
         for b in buckets:
-            weight = weight + moments.weight[c, b]
             first += moments.sum[c, b]
             second += moments.scatter[c, b]
     with np.errstate(invalid="ignore"):  # without rows: NaN
         mean = first / weight
         second /= weight
     second -= mean * mean if second.ndim == 1 else np.outer(mean, mean)
-    return np.asarray(weight), moments.centre + mean, second
+    return np.asarray(count), np.asarray(weight), moments.centre + mean, second
 
 
 def class_moments(rows: Rows, folds: Folds | None, *, weighted: bool = False) -> ClassMoments:

@@ -31,7 +31,7 @@ def objective(found: Contrast, weights: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> two = Contrast(np.ones(2), np.array([[0.0], [2.0]]), np.array([[[1.0]], [[1.0]]]))
+    >>> two = Contrast(np.ones(2), np.ones(2), np.array([[0.0], [2.0]]), np.array([[[1.0]], [[1.0]]]))
     >>> objective(two, np.array([[0.0], [0.5]])).tolist()
     [1.0, 0.5]
     """
@@ -46,7 +46,7 @@ def auc_binormal(found: Contrast, weights: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> two = Contrast(np.ones(2), np.array([[0.0], [2.0]]), np.array([[[1.0]], [[1.0]]]))
+    >>> two = Contrast(np.ones(2), np.ones(2), np.array([[0.0], [2.0]]), np.array([[[1.0]], [[1.0]]]))
     >>> auc_binormal(two, np.array([[0.0], [0.5], [-0.5]])).round(3).tolist()
     [0.5, 0.921, 0.079]
     """
@@ -69,12 +69,11 @@ def scales(found: Contrast) -> np.ndarray:
 
 def t_statistic(found: Contrast) -> np.ndarray:
     """Student's two-sample t of each feature, (p,); 0 where it is constant."""
-    n = found.weight
+    n = found.count
     variance = found.covariance if found.covariance.ndim == 2 else np.einsum("cpp->cp", found.covariance)
-    pooled = n @ variance / max(n.sum() - 2, 1)
-    pooled = np.maximum(pooled, NEGLIGIBLE * found.delta**2)
-    alike = np.isinf(scales(found)) | ~(pooled > 0)
-    return np.where(alike, 0, found.delta / np.sqrt(np.where(alike, 1, pooled) * (1 / n).sum()))
+    pooled = np.maximum(n @ variance / max(n.sum() - 2, 1), NEGLIGIBLE * found.delta**2)
+    usable = np.isfinite(scales(found)) & (pooled > 0)
+    return np.where(usable, found.delta / np.sqrt(np.where(usable, pooled, 1) * (1 / n).sum()), 0)
 
 
 def sparse_path(
@@ -110,7 +109,8 @@ def sparse_path(
 
     Examples
     --------
-    >>> two = Contrast(np.ones(2), np.array([[0.0, 0.0], [1.0, 2.0]]), np.stack([np.eye(2) / 2] * 2))
+    >>> means, covariances = np.array([[0.0, 0.0], [1.0, 2.0]]), np.stack([np.eye(2) / 2] * 2)
+    >>> two = Contrast(np.ones(2), np.ones(2), means, covariances)
     >>> sparse_path(two, [1, 2], alpha=0.0).round(3).tolist()
     [[0.0, 0.4], [0.167, 0.333]]
     """
