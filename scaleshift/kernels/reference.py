@@ -49,7 +49,7 @@ def to_numpy(x: Array) -> np.ndarray:
     Parameters
     ----------
     x : array
-        numpy, CuPy, or anything that `numpy.asarray` takes.
+        numpy, CuPy, scipy.sparse, which becomes dense, or anything that `numpy.asarray` takes.
 
     Returns
     -------
@@ -61,7 +61,10 @@ def to_numpy(x: Array) -> np.ndarray:
     >>> to_numpy([1, 2])
     array([1, 2])
     """
-    return x.get() if library(x) == "cupy" else np.asarray(x)
+    name = library(x)
+    if name == "scipy":
+        return x.toarray()
+    return x.get() if name == "cupy" else np.asarray(x)
 
 
 def host_codes(groups: Array, n_groups: int, n_rows: int) -> np.ndarray:
