@@ -43,6 +43,11 @@ def refuse_kind(X: Any, *, sparse_too: bool) -> None:
         raise DataError(
             f"X is sparse ({type(blocks).__name__} of the package sparse): convert it first, with {way_out}"
         )
+    if library(blocks) == "anndata" and hasattr(blocks, "to_memory"):
+        raise DataError(
+            f"X is sparse and on disk ({type(blocks).__name__}): read it first, with X.to_memory(), or "
+            "in blocks, with anndata.experimental.read_elem_lazy"
+        )
     if hasattr(blocks, "toarray") and not isinstance(blocks, np.ndarray):  # views of AnnData have it too
         if sparse_too and is_sparse(X):
             return
@@ -86,7 +91,7 @@ def csr_block(x: Any) -> sparse.csr_array:
             f"a block of X is a {type(x).__module__}.{type(x).__name__}, and the array's meta says that it "
             "is of scipy.sparse: convert it with X.map_blocks(lambda block: block.tocsr())"
         )
-    if x.dtype == np.float16:  # of which scipy adds up nothing
+    if x.dtype == np.float16:  # which scipy refuses
         x = x.astype(np.float32)
     rows = canonical(x)
     return rows.astype(_floats(rows.dtype), copy=False)
