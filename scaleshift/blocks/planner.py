@@ -7,7 +7,6 @@ estimator would ask of `passes`.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -255,7 +254,9 @@ class Planner:
                 tuple(arrays),
                 self.n_blocks,
                 n_tasks,
-                n_bytes=sum(map(_whole, outside.values(), held, itertools.repeat(blocks))),
+                n_bytes=sum(
+                    _whole(array, part, blocks) for array, part in zip(outside.values(), held, strict=True)
+                ),
                 n_bytes_stored=None if None in stored else sum(part for part in stored if part is not None),
                 read_seconds=sum(part.seconds for part in held) * blocks,
                 kernel_seconds=found.seconds * blocks,
