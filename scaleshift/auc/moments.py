@@ -161,15 +161,36 @@ def scatter_of_block(
     block: Block, folds: Folds | None, n_classes: int, centre: np.ndarray, weighted: bool
 ) -> dict[str, Any]:
     """Sums of one block, by class and bucket."""
-    groups, n_groups = bucketed(block, folds, n_classes)
-    weight = block.columns["weight"] if weighted else None
+    weight = weights(block) if weighted else None
+    groups, n_groups = bucketed(block, folds, n_classes, weight)
     return dispatch.scatter_sums(block.x, groups, n_groups, centre, weight)
 
 
-def bucketed(block: Block, folds: Folds | None, n_classes: int) -> tuple[np.ndarray, int]:
-    """Code of each row's class and bucket, -1 where it has no class; and how many there are."""
+def bucketed(
+    block: Block, folds: Folds | None, n_classes: int, weight: np.ndarray | None
+) -> tuple[np.ndarray, int]:
+    """Code of each row's class and bucket, and how many there are; -1 of rows without class or weight."""
     codes = block.codes("label")
+    if weight is not None:
+        codes = np.where(weight > 0, codes, -1)
     if folds is None:
         return codes, n_classes
-    buckets = folds(block.start, codes)
+    buckets = folds(block.start, block.columns["label"])
     return np.where(codes < 0, -1, codes * folds.n_folds + buckets), n_classes * folds.n_folds
+
+
+def weights(block: Block) -> np.ndarray:
+    """What each row of a block counts.
+
+    Raises
+    ------
+    DataError
+        If a weight is negative or not finite; says which.
+    """
+    found = np.asarray(block.columns["weight"], np.float64)
+    odd = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if odd.size:
+        raise DataError(
+            f"sample_weight of row {block.start + odd[0]} is {found[odd[0]]:g}: expected a number from 0"
+        )
+    return found

@@ -92,8 +92,10 @@ def cross_validated(
     return HeldOut(weights, gap, spread)
 
 
-def best(found: HeldOut, rule: str, left_out: int | None = None) -> tuple[int, int]:
-    """Places of the shrinkage and the size that a rule chooses; without one fold's say.
+def best(
+    found: HeldOut, rule: str, *, only: int | None = None, left_out: int | None = None
+) -> tuple[int, int]:
+    """Places of the shrinkage and the size that a rule chooses.
 
     Parameters
     ----------
@@ -101,10 +103,14 @@ def best(found: HeldOut, rule: str, left_out: int | None = None) -> tuple[int, i
     rule : {"best", "one_se"}
         The highest held-out AUC; or the fewest features whose is not lower by more than one standard error of
         the highest (Breiman, Friedman, Olshen, Stone 1984), with the shrinkage that is best for as many.
+    only : int, optional
+        Place of the one size in question.
     left_out : int, optional
-        A fold.
+        A fold that has no say.
     """
     auc = np.nan_to_num(found.pooled(left_out), nan=-1)
+    if only is not None:
+        return int(auc[:, only].argmax()), only
     alpha, size = np.unravel_index(auc.argmax(), auc.shape)
     if rule == "one_se":
         enough = auc >= auc[alpha, size] - standard_error(found, int(alpha), int(size), left_out)
