@@ -26,7 +26,7 @@ def test_importing_the_cpu_kernels_compiles_nothing():
         "import scaleshift.kernels.cpu.scatter as s;"
         "kernels = [f._pack, f._add_tile, f._project, f._accumulate, f._flush];"
         "kernels += [l._pack, l._spread, l._add_groups, l._add_rows, l.exp2, m._add_rows];"
-        "kernels += [s._order_rows, s._gather_rows];"
+        "kernels += [s._order_rows, s._gather_rows, s._add];"
         "kernels += [g._add_rows, g.transpose_rows, g.steps.add_moments, g.steps.log2];"
         "print(sum(len(k.signatures) for k in kernels))"
     )

@@ -25,7 +25,7 @@ def study(n, d, n_groups, dtype, weighted, seed=0):
 
 
 def distances(found, truth):
-    """Of the sums, in units of what Cauchy and Schwarz bound them by; of the products, of a group's largest."""
+    """Of sums, in units of what Cauchy and Schwarz bound them by; of products, of a group's largest."""
     squares = np.einsum("gjj->gj", truth["scatter"])
     bound = np.sqrt(squares * truth["weight"][:, None])
     sums = np.abs(found["sum"] - truth["sum"]) / np.where(bound > 0, bound, 1)
@@ -82,7 +82,6 @@ def test_panels_of_columns_are_those_of_the_reference(d, dtype):
         "backwards",
         "columns",
         "columns backwards",
-        "one row",
         "subclass",
         "unaligned",
     ],
@@ -152,7 +151,7 @@ def test_a_weight_of_two_is_a_row_twice():
     repeated = scatter_sums(x[rows], groups[rows], n_groups, centre)
     for name in ("weight", "sum"):
         np.testing.assert_allclose(found[name], repeated[name], rtol=1e-9)
-    assert distances(found, repeated)[1] < 5e-7
+    assert distances(found, repeated)[1] < 2 * 5e-7  # either is off by as much
 
 
 def test_groups_without_rows_give_zeros():
