@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from scaleshift import cells, datasets, models, quantify, report, slices
+    from scaleshift import auc, cells, datasets, models, quantify, report, slices
+    from scaleshift.auc.roc import roc_auc
     from scaleshift.blocks.plan import explain
     from scaleshift.cells import (
         append_cells,
@@ -67,6 +68,7 @@ __all__ = [
     "SpotlightSlicer",
     "append_cells",
     "as_cells",
+    "auc",
     "cells",
     "check",
     "datasets",
@@ -78,12 +80,13 @@ __all__ = [
     "open_cells",
     "quantify",
     "report",
+    "roc_auc",
     "slices",
     "write_cells",
 ]
 
 # Public names are imported when first used: a command line that only asks for help stays quick.
-_MODULES = {"cells", "datasets", "models", "quantify", "report", "slices"}
+_MODULES = {"auc", "cells", "datasets", "models", "quantify", "report", "slices"}
 _HOMES = {
     "AdjustedCount": "scaleshift.quantify.families.counting",
     "BBSE": "scaleshift.quantify.families.bbse",
@@ -111,6 +114,7 @@ _HOMES = {
     "label_cells": "scaleshift.cells",
     "load": "scaleshift.persistence",
     "open_cells": "scaleshift.cells",
+    "roc_auc": "scaleshift.auc.roc",
     "write_cells": "scaleshift.cells",
     **dict.fromkeys(
         ["ChunkError", "DataError", "NotIdentifiableError", "ScaleshiftError", "SchemaError"],

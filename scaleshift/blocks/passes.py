@@ -15,7 +15,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from scaleshift.blocks import graph, states, statistics
+from scaleshift.blocks import graph, ranges, states, statistics
 from scaleshift.blocks.block import Block, Column, Kept, Rows
 from scaleshift.blocks.invalid import refuse_invalid
 from scaleshift.blocks.leaves import drawing, summing
@@ -307,6 +307,32 @@ def map_rows(
     leaf = functools.partial(states.row_leaf, kernel, np.dtype(dtype), missing)
     result = graph.on_blocks(leaf, rows.as_dask(), columns or 1, np.empty((0, 0), dtype), parameters)
     return result if columns else result[:, 0]
+
+
+def by_range(
+    leaf: Callable[..., ranges.Table],
+    join: ranges.Join,
+    answer: ranges.Answer,
+    rows: Rows,
+    by: str,
+    cuts: np.ndarray,
+    **parameters: Any,
+) -> list[Any]:
+    """Bring rows together by ranges of one column, a few narrow columns of them: the only shuffle, one pass.
+
+    Parameters
+    ----------
+    leaf : callable
+        ``leaf(block, **parameters) -> {name: (m,)}``, the column `by` among them: what travels of a block.
+    join : callable
+        ``join(tables) -> table`` of several such tables: sorted by `by`, rows alike as one if that is right.
+    answer : callable
+        ``answer(table, totals, number)``: a small result of the rows in one range; `totals` are the sums of
+        the other columns by range, (n_ranges,).
+    cuts : numpy.ndarray, shape (n_ranges - 1,)
+        Where ranges begin, ascending (`ranges.cuts` makes them of drawn values); equal values stay together.
+    """
+    return ranges.answers(leaf, join, answer, rows, by, cuts, parameters)
 
 
 def keep(rows: Rows, prepare: Callable[..., Block], row_bytes: int, **parameters: Any) -> Kept:
