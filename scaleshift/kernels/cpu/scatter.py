@@ -24,8 +24,8 @@ def scatter_sums(
 
     Sums are float64. Products are float32 for float32 rows: off by 1-3e-7 of their norm, single ones by up to
     7e-7 of the largest in groups of some hundreds of rows, and by some 1e-6 where the rows of a group are all
-    alike and round alike. Where some sqrt(w) |x - centre| is beyond 1e19, a block is done in float64; one below
-    1e-19 counts as none in products.
+    alike and round alike. Where some sqrt(w) |x - centre| is beyond 1e19, a block is done in float64; one
+    below 1e-19 counts as none in products.
 
     Parameters
     ----------
