@@ -30,7 +30,7 @@ KERNELS: dict[str, dict[str, str]] = {
     "mixture_sums": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
     "responsibilities": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
     "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments", "scipy": _SPARSE},
-    "scatter_sums": {"numpy": _SCATTER, "cupy": _SCATTER, "scipy": _SPARSE},
+    "scatter_sums": {"numpy": "scaleshift.kernels.cpu.scatter", "cupy": _SCATTER, "scipy": _SPARSE},
     "sliced_sums": {"numpy": "scaleshift.kernels.cpu.sliced", "cupy": _ENERGY},
     "spotlight_sums": {"numpy": _SPOTLIGHT, "cupy": _SPOTLIGHT},
 }
@@ -153,7 +153,7 @@ def moment_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
 def scatter_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndarray]:
     """Sum the rows about a centre, and their products, by group: see `scatter.scatter_sums`.
 
-    On the CPU products of float32 rows are float32, their sums over blocks float64.
+    On the CPU products of float32 rows are float32, all else is float64.
 
     Examples
     --------
