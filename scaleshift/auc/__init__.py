@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scaleshift.auc.roc import roc_auc
+    from scaleshift.auc.sparse_auc import SparseAUC
 
-__all__ = ["roc_auc"]
+__all__ = ["SparseAUC", "roc_auc"]
 
 # Imported when first used. A module called like what it offers would take its place: name it otherwise.
-_HOMES = {"roc_auc": "scaleshift.auc.roc"}
+_HOMES = {"SparseAUC": "scaleshift.auc.sparse_auc", "roc_auc": "scaleshift.auc.roc"}
 
 
 def __getattr__(name: str) -> Any:
