@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from scaleshift import cells, datasets, models, quantify, report, slices
+    from scaleshift import auc, cells, datasets, models, quantify, report, slices
     from scaleshift.blocks.plan import explain
     from scaleshift.cells import (
         append_cells,
@@ -67,6 +67,7 @@ __all__ = [
     "SpotlightSlicer",
     "append_cells",
     "as_cells",
+    "auc",
     "cells",
     "check",
     "datasets",
@@ -83,7 +84,7 @@ __all__ = [
 ]
 
 # Public names are imported when first used: a command line that only asks for help stays quick.
-_MODULES = {"cells", "datasets", "models", "quantify", "report", "slices"}
+_MODULES = {"auc", "cells", "datasets", "models", "quantify", "report", "slices"}
 _HOMES = {
     "AdjustedCount": "scaleshift.quantify.families.counting",
     "BBSE": "scaleshift.quantify.families.bbse",
