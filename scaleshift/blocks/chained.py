@@ -69,18 +69,19 @@ def _steps(
     n_rows = int(ends[-1])
     if block_size is not None:
         cut = edges(n_rows, block_size)
-        numbers = np.arange(len(cut) - 1) if order is None else _checked(order, len(cut) - 1, "block")
+        numbers = np.arange(len(cut) - 1) if order is None else checked(order, len(cut) - 1, "block")
         yield from (slice(int(cut[number]), int(cut[number + 1])) for number in numbers)
     elif order is None:
         starts = np.append(0, ends[:-1])
         yield from (slice(int(a), int(b)) for a, b in zip(starts, ends, strict=True) if b > a)
     else:
-        numbers = _checked(order, n_rows, "row")
+        numbers = checked(order, n_rows, "row")
         size = max(RUN_BYTES // max(row_bytes, 1), 1)
         yield from (numbers[first : first + size] for first in range(0, len(numbers), size))
 
 
-def _checked(order: Any, n: int, what: str) -> np.ndarray:
+def checked(order: Any, n: int, what: str) -> np.ndarray:
+    """Numbers of blocks or rows; DataError for those that there are none of."""
     numbers = np.asarray(order)
     if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
         raise DataError(f"order: expected {what} numbers, one dimension of whole numbers")

@@ -228,8 +228,11 @@ def next_stage(
 
 @strict_jit
 def keep_largest(w: np.ndarray, k: int) -> None:
-    """Zero all but the k entries of largest magnitude; of equal ones those of the lowest index stay."""
-    if k >= len(w):
+    """Zero all but the k entries of largest magnitude; of equal ones those of the lowest index stay.
+
+    What is not finite any more stays as it is, to be found by the caller.
+    """
+    if k >= len(w) or not np.isfinite(w).all():
         return
     if k <= 0:
         w[:] = 0.0
