@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+ROUNDING = 1e-12  # of a magnitude: copies of a feature are equal, in whatever order their sums were added up
+
 
 def hard_threshold(v: np.ndarray, k: int) -> np.ndarray:
     """H_k, eq. (1), without sorting: O(d).
@@ -12,7 +14,7 @@ def hard_threshold(v: np.ndarray, k: int) -> np.ndarray:
     ----------
     v : numpy.ndarray, shape (d,)
     k : int
-        0 gives zeros, d and more `v` itself.
+        0 gives zeros, d and more `v` itself. Magnitudes that differ by 1e-12 of themselves are equal.
 
     Returns
     -------
@@ -31,6 +33,7 @@ def hard_threshold(v: np.ndarray, k: int) -> np.ndarray:
     if k > 0:
         magnitude = np.abs(v)
         least = np.partition(magnitude, d - k)[d - k]
-        kept = magnitude > least
-        kept[np.flatnonzero(magnitude == least)[: k - int(kept.sum())]] = True
+        kept = magnitude > least * (1 + ROUNDING)
+        equal = np.flatnonzero(~kept & (magnitude >= least * (1 - ROUNDING)))
+        kept[equal[: k - int(kept.sum())]] = True
     return np.where(kept, v, 0.0)
