@@ -9,6 +9,7 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from scaleshift import auc, cells, datasets, models, quantify, report, slices
+    from scaleshift.auc.roc import roc_auc
     from scaleshift.blocks.plan import explain
     from scaleshift.cells import (
         append_cells,
@@ -79,6 +80,7 @@ __all__ = [
     "open_cells",
     "quantify",
     "report",
+    "roc_auc",
     "slices",
     "write_cells",
 ]
@@ -112,6 +114,7 @@ _HOMES = {
     "label_cells": "scaleshift.cells",
     "load": "scaleshift.persistence",
     "open_cells": "scaleshift.cells",
+    "roc_auc": "scaleshift.auc.roc",
     "write_cells": "scaleshift.cells",
     **dict.fromkeys(
         ["ChunkError", "DataError", "NotIdentifiableError", "ScaleshiftError", "SchemaError"],

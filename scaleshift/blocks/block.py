@@ -12,7 +12,7 @@ import numpy as np
 from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import DataNode
 
-from scaleshift.blocks import labels
+from scaleshift.blocks import labels, sparse_rows
 from scaleshift.blocks.treatment import Treatment, check_treatment
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import namespace, to_numpy
@@ -23,7 +23,7 @@ Invalid = Literal["raise", "drop"]
 class Block(NamedTuple):
     """What a kernel gets: consecutive rows, their columns, and where they start."""
 
-    x: Any  # (n, n_markers), numpy or CuPy; rows that are not finite are zero
+    x: Any  # (n, n_markers), numpy, CuPy, or CSR if asked for; rows that are not finite are zero
     columns: dict[str, np.ndarray]  # name -> (n,), or (n, m) numbers; labels and samples as codes
     start: int  # absolute number of the first row
     valid: np.ndarray  # (n,) bool: False where a value was not finite
@@ -56,9 +56,12 @@ class Loader:
 
     columns: tuple[tuple[str, Column], ...]  # names and kinds; their values come with each block
     take: np.ndarray | None  # which columns of X, in which order
+    sparse: bool = False  # whether blocks are said to be
 
     def __call__(self, x: Any, *arrays: Any, start: int) -> Block:
         """Pick and check the columns of X, encode labels."""
+        if not self.sparse:
+            sparse_rows.refuse_block(x)
         if self.take is not None:
             x = x[:, self.take]
         columns = {
@@ -88,6 +91,11 @@ class Rows:
         return not isinstance(self.x, da.Array)
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether blocks are CSR arrays."""
+        return sparse_rows.is_sparse(self.x)
+
+    @property
     def n_markers(self) -> int:
         """Columns of X that are used."""
         return self.x.shape[1] if self.take is None else len(self.take)
@@ -101,7 +109,7 @@ class Rows:
     def loader(self) -> Loader:
         """What turns the raw arrays of a block into a `Block`."""
         kinds = tuple((name, replace(column, values=None)) for name, column in self.columns.items())
-        return Loader(kinds, self.take)
+        return Loader(kinds, self.take, self.is_sparse)
 
     def categories(self, name: str) -> np.ndarray:
         """Distinct values of a label column, in order of their codes."""
@@ -137,7 +145,7 @@ class Rows:
         """The same rows with Dask arrays, one block at least."""
         if isinstance(self.x, da.Array):
             return self
-        sizes = (len(self.x),)
+        sizes = (self.x.shape[0],)
         columns, unread = (
             {name: replace(c, values=to_dask(c.values, sizes)) for name, c in group.items()}
             for group in (self.columns, self.unread)
@@ -203,6 +211,8 @@ def _codes(name: str, column: Column, values: np.ndarray, start: int) -> np.ndar
 
 def _finite(x: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     """Rows that are not finite, set to zero and marked. The sum finds out cheaply that there are none."""
+    if sparse_rows.is_sparse(x):
+        return sparse_rows.finite(x)
     none = np.zeros(x.shape[1])
     if x.dtype.kind != "f":
         return x, np.ones(len(x), bool), none
@@ -220,9 +230,11 @@ def _finite(x: Any) -> tuple[Any, np.ndarray, np.ndarray]:
 def to_dask(array: Any, sizes: tuple[int, ...]) -> da.Array:
     """An array in memory as a Dask array of views of its rows: not copied, as Dask would, and not hashed.
 
+    Rows of CSR arrays are copied: scipy has no views of them.
+
     Parameters
     ----------
-    array : numpy or CuPy array, shape (n, ...)
+    array : numpy, CuPy or CSR array, shape (n, ...)
     sizes : tuple of int
         Rows of each block; they add up to n.
     """

@@ -172,15 +172,60 @@ def _joined(parts: list[Block]) -> Block:
     )
 
 
-def walk(
+def chain(
     kernel: Callable[..., State],
     state: State,
     rows: Rows | Kept,
-    order: np.ndarray | None,
-    block_size: int | None,
-    parameters: Mapping[str, Any],
+    order: Any = None,
+    *,
+    block_size: int | None = None,
+    **parameters: Any,
 ) -> State:
-    """All steps: plain calls for one block in memory, else one graph of a chain of tasks."""
+    """Take sequential steps over the rows: plain calls for one block in memory, else one compute.
+
+    Parameters
+    ----------
+    kernel : callable
+        ``kernel(block, state, **parameters) -> state``, a module-level function. It may change the arrays of
+        the state in place.
+    state : dict of str to small numpy.ndarray
+        Before the first step; it is not changed.
+    rows : Rows or Kept
+    order : array of int, optional
+        With `block_size` the block of each step, (n_steps,); None takes every block once, in row order.
+        Without, the numbers of the rows that are visited, (n_visits,); None takes all rows as they lie.
+    block_size : int, optional
+        Rows of a step: there are max(n // block_size, 1) blocks in row order, and the remainder joins the
+        last. A step's rows come as one block, whatever the chunks. None is for kernels that go row by row:
+        they get rows in pieces of any length. Rows in an order of their own come in pieces of 64 MB, and each
+        piece reads every block of the data that it has rows of.
+    **parameters
+        Passed to the kernel.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray
+        The state after the last step.
+
+    Raises
+    ------
+    DataError
+        If rows are not finite and `rows.invalid` is "raise", or the order names what there is not.
+
+    Notes
+    -----
+    A task takes the steps of a run: consecutive ones whose blocks weigh 64 MB together, or one step. It reads
+    these blocks itself, but for those that are held in memory.
+
+    Examples
+    --------
+    >>> from scaleshift.blocks.rows import as_rows
+    >>> def halved(block, state):
+    ...     return {"w": state["w"] / 2 + block.x.sum()}
+    >>> found = chain(halved, {"w": np.zeros(())}, as_rows([[1.0], [2.0], [4.0]]), [0, 1], block_size=1)
+    >>> float(found["w"])
+    2.5
+    """
     of = rows.rows if isinstance(rows, Kept) else rows
     sizes = (of.x.shape[0],) if rows.is_one_block else of.x.chunks[0]
     row_bytes = of.n_markers * of.x.dtype.itemsize
@@ -192,10 +237,10 @@ def walk(
             state = Walk(kernel, run, ends, refuses)(state, lambda _: block, parameters)
         return state
     walks = [Walk(kernel, run, ends, refuses) for run in runs]
-    return graph.compute(_chain(walks, state, rows, parameters), rows.in_memory) if walks else state
+    return graph.compute(_linked(walks, state, rows, parameters), rows.in_memory) if walks else state
 
 
-def _chain(walks: list[Walk], state: State, rows: Rows | Kept, parameters: Mapping[str, Any]) -> Delayed:
+def _linked(walks: list[Walk], state: State, rows: Rows | Kept, parameters: Mapping[str, Any]) -> Delayed:
     parameters = graph.once(parameters)
     (leaves,) = dask.optimize(graph.on_blocks(_itself, rows, 1, np.empty((0, 0), object), {}))
     source = dict(leaves.__dask_graph__())

@@ -95,7 +95,7 @@ def divide(rows: Rows, name: str, n_folds: int, seed: int, stream: str) -> Folds
         before.append(seen[small])
         first.append(first[-1] + small.size)
         seen[codes] += n
-    sizes = [len(rows.x)] if rows.is_one_block else rows.x.chunks[0]
+    sizes = [rows.x.shape[0]] if rows.is_one_block else rows.x.chunks[0]
     return Folds(
         n_folds,
         seed,

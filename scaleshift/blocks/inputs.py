@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from scaleshift.blocks.sparse_rows import csr_rows, is_sparse, refuse_kind
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import library
 
 
-def matrix(X: Any) -> tuple[Any, tuple[str, ...] | None]:
+def matrix(X: Any, *, sparse: bool = False) -> tuple[Any, tuple[str, ...] | None]:
     """The array of X, rows x markers, and its marker names where it has them.
 
     Parameters
@@ -21,18 +22,21 @@ def matrix(X: Any) -> tuple[Any, tuple[str, ...] | None]:
     X : array-like, shape (n, n_markers)
         numpy, Dask and CuPy arrays stay as they are; pandas.DataFrame, xarray.DataArray and AnnData give
         their array and names; anything else goes through `numpy.asarray`.
+    sparse : bool, default False
+        Whether X may be of scipy.sparse, or a Dask array of such blocks, or AnnData with such an X.
 
     Returns
     -------
     array : numpy, Dask or CuPy array
-        Of bools, integers or floats.
+        Of bools, integers or floats. Sparse X: `scipy.sparse.csr_array` of float32 or float64, or a Dask
+        array of such blocks.
     names : tuple of str or None
         None too where columns are merely numbered.
 
     Raises
     ------
     DataError
-        If X is not two-dimensional numbers, is sparse or masked, or names a marker twice.
+        If X is not two-dimensional numbers, is masked, or sparse without `sparse`, or names a marker twice.
 
     Examples
     --------
@@ -49,11 +53,9 @@ def matrix(X: Any) -> tuple[Any, tuple[str, ...] | None]:
         names, X = _columns(X), _frame(X)
     elif hasattr(X, "to_dask_array"):
         raise DataError("X is a Dask data frame: pass X.to_dask_array(), which keeps its partitions")
+    refuse_kind(X, sparse_too=sparse)
     X = _array(X)
-    blocks = getattr(X, "_meta", X)  # what the blocks of a Dask array are
-    if hasattr(blocks, "toarray") and not isinstance(blocks, np.ndarray):  # views of AnnData have it too
-        raise DataError(f"X is sparse ({type(X).__name__}): make it dense first, with X.toarray()")
-    if isinstance(blocks, np.ma.MaskedArray):
+    if isinstance(getattr(X, "_meta", X), np.ma.MaskedArray):
         raise DataError("X is a masked array: fill it first, with X.filled(numpy.nan)")
     if X.ndim != 2:
         raise DataError(
@@ -63,7 +65,7 @@ def matrix(X: Any) -> tuple[Any, tuple[str, ...] | None]:
         raise DataError(f"X has dtype {X.dtype}, expected numbers: convert it with X.astype('float32')")
     if X.shape[1] == 0:
         raise DataError("X has no columns: expected one a marker")
-    return X, marker_names(names)
+    return csr_rows(X) if is_sparse(X) else X, marker_names(names)
 
 
 def _array(X: Any) -> Any:

@@ -15,8 +15,9 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from scaleshift.blocks import chained, graph, states, statistics
+from scaleshift.blocks import graph, ranges, states, statistics
 from scaleshift.blocks.block import Block, Column, Kept, Rows
+from scaleshift.blocks.chained import chain as chain  # a pass too, in order: steps need each other's result
 from scaleshift.blocks.invalid import refuse_invalid
 from scaleshift.blocks.leaves import drawing, summing
 from scaleshift.blocks.states import Finish, Kernel, Merge, Stratum
@@ -309,6 +310,32 @@ def map_rows(
     return result if columns else result[:, 0]
 
 
+def by_range(
+    leaf: Callable[..., ranges.Table],
+    join: ranges.Join,
+    answer: ranges.Answer,
+    rows: Rows,
+    by: str,
+    cuts: np.ndarray,
+    **parameters: Any,
+) -> list[Any]:
+    """Bring rows together by ranges of one column, a few narrow columns of them: the only shuffle, one pass.
+
+    Parameters
+    ----------
+    leaf : callable
+        ``leaf(block, **parameters) -> {name: (m,)}``, the column `by` among them: what travels of a block.
+    join : callable
+        ``join(tables) -> table`` of several such tables: sorted by `by`, rows alike as one if that is right.
+    answer : callable
+        ``answer(table, totals, number)``: a small result of the rows in one range; `totals` are the sums of
+        the other columns by range, (n_ranges,).
+    cuts : numpy.ndarray, shape (n_ranges - 1,)
+        Where ranges begin, ascending (`ranges.cuts` makes them of drawn values); equal values stay together.
+    """
+    return ranges.answers(leaf, join, answer, rows, by, cuts, parameters)
+
+
 def keep(rows: Rows, prepare: Callable[..., Block], row_bytes: int, **parameters: Any) -> Kept:
     """Prepared blocks, for methods that pass over the same rows many times.
 
@@ -349,33 +376,6 @@ def keep(rows: Rows, prepare: Callable[..., Block], row_bytes: int, **parameters
     blocks = graph.on_blocks(prepare, rows, 1, np.empty((0, 0), object), parameters)
     held = fits(rows.x.shape[0] * row_bytes, rows.in_memory)
     return Kept(graph.persist(blocks, rows.in_memory) if held else blocks, rows, held)
-
-
-def chain(
-    kernel: Callable[..., chained.State],
-    state: chained.State,
-    rows: Rows | Kept,
-    order: np.ndarray | None = None,
-    *,
-    block_size: int | None = None,
-    **parameters: Any,
-) -> chained.State:
-    """Sequential steps, ``kernel(block, state, **parameters) -> state``: one compute; states are small.
-
-    With `block_size` a step has so many rows (the last block also the remainder), and `order` (n_steps,) says
-    which blocks come, None each once. Without, the kernel goes row by row and gets rows in pieces of any
-    length: as they lie, or by their numbers, `order`. It may change the state's arrays in place.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scaleshift.blocks.rows import as_rows
-    >>> def halved(block, state):
-    ...     return {"w": state["w"] / 2 + block.x.sum()}
-    >>> chain(halved, {"w": np.zeros(())}, as_rows([[1.0], [2.0], [4.0]]), [0, 1], block_size=1)["w"]
-    np.float64(2.5)
-    """
-    return chained.walk(kernel, state, rows, order, block_size, parameters)
 
 
 def fits(n_bytes: int, in_memory: bool) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.blocks.rows import as_rows
@@ -178,7 +179,9 @@ def explain(estimator: Any, X: Any, y: Any = None, sample: Any = None, **outcome
         raise TypeError(
             f"{type(estimator).__name__} takes X, y and sample alone: leave {', '.join(outcomes)} out"
         )
-    return estimator._plan(as_rows(X, y, sample, invalid=getattr(estimator, "invalid", "raise")))
+    takes_sparse = get_tags(estimator).input_tags.sparse
+    rows = as_rows(X, y, sample, invalid=getattr(estimator, "invalid", "raise"), sparse=takes_sparse)
+    return estimator._plan(rows)
 
 
 def _is_fitted(estimator: Any) -> bool:

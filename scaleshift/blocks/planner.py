@@ -20,6 +20,7 @@ from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.leaves import Work, drawing, summing
 from scaleshift.blocks.plan import KEPT, PROCESS_BYTES, Pass, Plan, count, size
 from scaleshift.blocks.probe import Measured, OneBlock
+from scaleshift.blocks.sparse_rows import is_sparse
 from scaleshift.blocks.states import Finish, Kernel, Merge, Stratum
 from scaleshift.blocks.statistics import Layout
 
@@ -88,15 +89,14 @@ class Planner:
     def plan(self) -> Plan:
         """What was collected."""
         x = self.rows.x
-        block = self.block.n_rows
         return Plan(
             self.job,
             tuple(self.passes),
             n_rows=self.n_rows,
             n_columns=x.shape[1],
             n_blocks=self.n_blocks,
-            block_rows=block,
-            block_bytes=block * x.shape[1] * x.dtype.itemsize,
+            block_rows=self.block.n_rows,
+            block_bytes=_block_bytes(self.block, self.rows),
             n_threads=1 if self.rows.is_one_block else graph.n_threads(),
             driver_seconds=self.driver_seconds,
             problems=tuple([*self.problems, *self._too_large()]),
@@ -245,8 +245,8 @@ class Planner:
         outside = {name: array for name, array in arrays.items() if _is_read(array)}
         stored = [self._stored(array) for array in outside.values()]
         held = [part for name, part in zip(arrays, read, strict=False) if name in outside]
-        block = sum(part.result.nbytes for part in held)
-        reading = max((part.n_bytes - part.result.nbytes for part in held), default=0)
+        block = sum(part.result_bytes for part in held)
+        reading = max((part.n_bytes - part.result_bytes for part in held), default=0)
         stack = math.ceil(math.log2(max(self.n_blocks / n_leaves, 1)))  # of states, in a run of blocks
         self.passes.append(
             Pass(
@@ -254,7 +254,9 @@ class Planner:
                 tuple(arrays),
                 self.n_blocks,
                 n_tasks,
-                n_bytes=sum(array.nbytes for array in outside.values()),
+                n_bytes=sum(
+                    _whole(array, part, blocks) for array, part in zip(outside.values(), held, strict=True)
+                ),
                 n_bytes_stored=None if None in stored else sum(part for part in stored if part is not None),
                 read_seconds=sum(part.seconds for part in held) * blocks,
                 kernel_seconds=found.seconds * blocks,
@@ -336,7 +338,19 @@ def _is_read(array: Any) -> bool:
     if getattr(array, "name", "").startswith("zeros"):  # the codes of the one sample of rows without samples
         return False
     found = probe.sources(array)
-    return not found or not all(isinstance(source, np.ndarray) for source in found)
+    return not found or not all(isinstance(source, np.ndarray) or is_sparse(source) for source in found)
+
+
+def _block_bytes(block: OneBlock, rows: Rows) -> int:
+    """Bytes of the block of X: those of a sparse one are known once it was read."""
+    if rows.is_sparse:
+        return block.x(rows).result_bytes
+    return block.n_rows * rows.x.shape[1] * rows.x.dtype.itemsize
+
+
+def _whole(array: Any, part: Measured, blocks: float) -> int:
+    """Bytes of an array, those of a sparse one told from its largest block."""
+    return int(part.result_bytes * blocks) if is_sparse(array) else array.nbytes
 
 
 def _merging(n_leaves: int, n_bytes: States) -> int:

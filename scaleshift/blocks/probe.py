@@ -19,6 +19,7 @@ from dask.task_spec import DataNode, Task
 
 from scaleshift.blocks import blas, graph
 from scaleshift.blocks.block import Rows
+from scaleshift.blocks.sparse_rows import nbytes, refuse_block
 from scaleshift.errors import ChunkError
 
 FEW_ROWS = 100  # enough to compile a kernel for
@@ -32,6 +33,11 @@ class Measured:
     result: Any
     seconds: float  # of the processor
     n_bytes: int  # its peak memory, the result included
+
+    @property
+    def result_bytes(self) -> int:
+        """What the result, an array, takes."""
+        return nbytes(self.result)
 
 
 def measured(function: Callable[[], Any]) -> Measured:
@@ -62,13 +68,14 @@ class OneBlock:
     """The largest block of some rows; each array of it is read when first needed."""
 
     def __init__(self, rows: Rows):
-        sizes = (len(rows.x),) if rows.is_one_block else rows.x.chunks[0]
+        sizes = (rows.x.shape[0],) if rows.is_one_block else rows.x.chunks[0]
         self.number = int(np.argmax(sizes))
         self.n_rows = sizes[self.number]
         self.start = sum(sizes[: self.number])
         free = psutil.virtual_memory().available
         n_bytes = self.n_rows * rows.x.shape[1] * rows.x.dtype.itemsize
-        if not rows.is_one_block and n_bytes > free / COPIES:
+        # What a sparse block takes is not known before it is read.
+        if not (rows.is_one_block or rows.is_sparse) and n_bytes > free / COPIES:
             raise ChunkError(
                 f"one block of {self.n_rows} rows takes {n_bytes / 1e9:.1f} GB, and {free / 1e9:.1f} GB are "
                 f"free here: make smaller chunks of rows, a {COPIES}th of a worker's memory or less"
@@ -83,6 +90,8 @@ class OneBlock:
         """X."""
         if "" not in self._read:
             self._read[""] = measured(lambda: self._part(rows.x))
+            if not rows.is_sparse:
+                refuse_block(self._read[""].result)
         return self._read[""]
 
     def column(self, rows: Rows, name: str) -> Measured:

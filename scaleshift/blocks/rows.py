@@ -18,6 +18,7 @@ import xarray as xr
 from scaleshift.blocks import graph, labels, passes
 from scaleshift.blocks.block import Column, Invalid, Rows, to_dask
 from scaleshift.blocks.inputs import check_same_rows, matrix
+from scaleshift.blocks.sparse_rows import refuse_block
 from scaleshift.blocks.treatment import treatment_of
 from scaleshift.errors import ChunkError, DataError
 from scaleshift.kernels.reference import to_numpy
@@ -25,7 +26,9 @@ from scaleshift.kernels.reference import to_numpy
 BLOCK_ROWS = 65_536  # in-memory input is cut into blocks of so many rows
 
 
-def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "raise") -> Rows:
+def as_rows(
+    X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "raise", sparse: bool = False
+) -> Rows:
     """Align X with its labels and samples.
 
     Parameters
@@ -39,6 +42,10 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
         Which sample a row belongs to. In place of the dataset's own.
     invalid : {"raise", "drop"}, default "raise"
         What to do with rows that hold NaN or infinite values.
+    sparse : bool, default False
+        Whether the caller takes sparse rows: X may then be of scipy.sparse (any format), AnnData with such
+        an X, or a Dask array whose meta is of scipy.sparse. Blocks are `scipy.sparse.csr_array` of float32
+        or float64 then, and those of dense X numpy arrays as ever.
 
     Returns
     -------
@@ -48,7 +55,8 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
     Raises
     ------
     DataError
-        Wrong dimensions or dtype; labels of mixed types. A row without a sample is found by the first pass.
+        Wrong dimensions or dtype; sparse X without `sparse`; labels of mixed types. A row without a
+        sample is found by the first pass.
     ChunkError
         If a Dask column cannot be aligned with X.
 
@@ -67,7 +75,7 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
         columns, given = _dataset_columns(X, given)
         X = X["X"]
     table = X
-    x, markers = matrix(X)
+    x, markers = matrix(X, sparse=sparse)
     x = known_chunks(x)
     for name, values_ in given.items():
         if values_ is not None:
@@ -75,9 +83,9 @@ def as_rows(X: Any, y: Any = None, sample: Any = None, *, invalid: Invalid = "ra
             columns[name] = _column(values_, name)
     in_memory = not isinstance(x, da.Array)
     if in_memory and any(isinstance(c.values, da.Array) for c in columns.values()):
-        x, in_memory = to_dask(x, _cut(len(x))), False
-    if in_memory and len(x) > BLOCK_ROWS:
-        x = to_dask(x, _cut(len(x)))
+        x, in_memory = to_dask(x, _cut(x.shape[0])), False
+    if in_memory and x.shape[0] > BLOCK_ROWS:
+        x = to_dask(x, _cut(x.shape[0]))
     if "sample" not in columns:
         columns["sample"] = Column(_zeros(x), np.array(["all"]), coded=True)
     columns = {name: replace(c, values=aligned(c.values, x, name)) for name, c in columns.items()}
@@ -153,6 +161,8 @@ def first_rows(rows: Rows, n: int) -> np.ndarray:
     if isinstance(x, da.Array):
         number = next((i for i, size in enumerate(x.chunks[0]) if size), 0)
         x = graph.compute(x.blocks[number, 0][:n], rows.in_memory)
+        if not rows.is_sparse:
+            refuse_block(x)
     x = to_numpy(x[:n] if rows.take is None else x[:n, rows.take])
     return np.nan_to_num(x, nan=0, posinf=0, neginf=0) if x.dtype.kind == "f" else x
 
@@ -237,7 +247,7 @@ def _zeros(x: Any) -> Any:
     """One code a row without a row-sized array on the driver."""
     if isinstance(x, da.Array):
         return da.zeros(x.shape[0], chunks=(x.chunks[0],), dtype=labels.CODE)
-    return np.zeros(len(x), labels.CODE)
+    return np.zeros(x.shape[0], labels.CODE)
 
 
 def known_length(values: da.Array) -> da.Array:

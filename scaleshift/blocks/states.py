@@ -180,7 +180,7 @@ def smallest(
     block: Block, n: np.ndarray, by: Stratum, seed: int, stream: str, columns: tuple[str, ...] = ()
 ) -> State:
     """The rows of one block with the n[code] smallest keys of their stratum."""
-    key = noise.keys(seed, stream, block.start, len(block.x))
+    key = noise.keys(seed, stream, block.start, len(block.valid))
     code = np.where(block.valid, _strata(block, by), -1)
     row = np.flatnonzero(_likely(key, code, n))
     chosen = row[_first(code[row], key[row], row, n)]
@@ -195,7 +195,7 @@ def smallest(
 
 def _strata(block: Block, by: Stratum) -> np.ndarray:
     if by is None:
-        return np.zeros(len(block.x), np.int32)
+        return np.zeros(len(block.valid), np.int32)
     return block.columns[by] if isinstance(by, str) else by(block)
 
 

@@ -1,5 +1,6 @@
 """Which implementation serves this block? numpy: numba on the CPU; anything without a kernel: the reference.
 
+Blocks of scipy.sparse are served where a kernel for them is named, and refused elsewhere.
 Nothing is imported before a block needs it: neither numba nor a GPU package.
 """
 
@@ -16,6 +17,7 @@ _REFERENCE = "scaleshift.kernels.reference"
 _ENERGY = "scaleshift.kernels.energy"
 _MIXTURE = "scaleshift.kernels.mixture"
 _SCATTER = "scaleshift.kernels.scatter"
+_SPARSE = "scaleshift.kernels.sparse"
 _SPOTLIGHT = "scaleshift.kernels.spotlight"
 
 # kernel -> library of the block -> the module whose function of that name serves it.
@@ -27,8 +29,8 @@ KERNELS: dict[str, dict[str, str]] = {
     "landmark_sums": {"numpy": "scaleshift.kernels.cpu.landmarks"},
     "mixture_sums": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
     "responsibilities": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
-    "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments"},
-    "scatter_sums": {"numpy": _SCATTER, "cupy": _SCATTER},
+    "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments", "scipy": _SPARSE},
+    "scatter_sums": {"numpy": "scaleshift.kernels.cpu.scatter", "cupy": _SCATTER, "scipy": _SPARSE},
     "sliced_sums": {"numpy": "scaleshift.kernels.cpu.sliced", "cupy": _ENERGY},
     "spotlight_sums": {"numpy": _SPOTLIGHT, "cupy": _SPOTLIGHT},
 }
@@ -42,7 +44,7 @@ def implementation(kernel: str, x: Array) -> Callable[..., Any]:
     kernel : str
         A name in `KERNELS`.
     x : array
-        The block: numpy or CuPy.
+        The block: numpy or CuPy, or scipy.sparse where the kernel has an implementation for it.
 
     Returns
     -------
@@ -51,7 +53,7 @@ def implementation(kernel: str, x: Array) -> Callable[..., Any]:
     Raises
     ------
     TypeError
-        If the block is neither numpy nor CuPy.
+        If the block is neither numpy nor CuPy, or sparse where there is no kernel for it.
 
     Examples
     --------
@@ -59,10 +61,10 @@ def implementation(kernel: str, x: Array) -> Callable[..., Any]:
     'scaleshift.kernels.reference'
     """
     name = library(x)
-    if name not in ("numpy", "cupy"):
+    if name not in ("numpy", "cupy", *KERNELS[kernel]):
         raise TypeError(
             f"{kernel} works on numpy and CuPy blocks, found {type(x).__module__}.{type(x).__qualname__}: "
-            f"convert it with numpy.asarray first"
+            f"convert it with {'its toarray()' if name == 'scipy' else 'numpy.asarray'} first"
         )
     return getattr(importlib.import_module(KERNELS[kernel].get(name, _REFERENCE)), kernel)
 
@@ -151,7 +153,7 @@ def moment_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
 def scatter_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndarray]:
     """Sum the rows about a centre, and their products, by group: see `scatter.scatter_sums`.
 
-    On the CPU products of float32 rows are float32, their sums over blocks float64.
+    On the CPU products of float32 rows are float32, all else is float64.
 
     Examples
     --------

@@ -49,7 +49,7 @@ def to_numpy(x: Array) -> np.ndarray:
     Parameters
     ----------
     x : array
-        numpy, CuPy, or anything that `numpy.asarray` takes.
+        numpy, CuPy, scipy.sparse, which becomes dense, or anything that `numpy.asarray` takes.
 
     Returns
     -------
@@ -61,7 +61,10 @@ def to_numpy(x: Array) -> np.ndarray:
     >>> to_numpy([1, 2])
     array([1, 2])
     """
-    return x.get() if library(x) == "cupy" else np.asarray(x)
+    name = library(x)
+    if name == "scipy":
+        return x.toarray()
+    return x.get() if name == "cupy" else np.asarray(x)
 
 
 def host_codes(groups: Array, n_groups: int, n_rows: int) -> np.ndarray:
@@ -296,8 +299,8 @@ def landmark_sums(
     return sums
 
 
-def moment_sums(x: Array, groups: Array, n_groups: int) -> np.ndarray:
-    """Sum the columns and their squares, by group.
+def moment_sums(x: Array, groups: Array, n_groups: int, weight: np.ndarray | None = None) -> np.ndarray:
+    """Sum the columns and their squares, by group; of weighted rows w x, then w x^2.
 
     Parameters
     ----------
@@ -328,7 +331,8 @@ def moment_sums(x: Array, groups: Array, n_groups: int) -> np.ndarray:
     sums = np.zeros((n_groups, 2 * d))
     for rows, present, members in tiles(host_codes(groups, n_groups, x.shape[0]), tile_rows(x, 2 * d)):
         tile = x[xp.asarray(rows)].astype(xp.float64)
-        sums[present] += to_numpy(xp.asarray(members) @ xp.concatenate([tile, tile * tile], axis=1))
+        weighted = xp.asarray(members if weight is None else members * weight[rows])
+        sums[present] += to_numpy(weighted @ xp.concatenate([tile, tile * tile], axis=1))
     return sums.reshape(n_groups, 2, d)
 
 

@@ -8,6 +8,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from scipy import sparse
 
 from scaleshift.auc import sht
 from scaleshift.auc.classes import signs
@@ -285,6 +286,14 @@ def test_a_block_without_labelled_rows_moves_nothing(way):
     np.testing.assert_array_equal(found.history[2], found.history[1])
     np.testing.assert_array_equal(found.history[3], found.history[1])
     assert (found.history[4] != found.history[1]).any()
+
+
+def test_sparse_rows_are_the_same_rows(way):
+    x = np.where(RNG.random(X.shape) < 0.4, X, 0.0)
+    rows = as_rows(sparse.csr_array(x), Y, sparse=True)
+    given = {"k": 3, "block_size": 30, "order": [0, 1, 2, 3, 1, 2], "step_size": 0.1}
+    found = descend(rows, signs(rows.categories("label")), **given)
+    np.testing.assert_allclose(found.history, run(x, **given).history, rtol=0, atol=1e-10)
 
 
 def test_single_precision_rows(way):

@@ -23,8 +23,10 @@ def test_importing_the_cpu_kernels_compiles_nothing():
     code = (
         "import scaleshift.kernels.cpu.fourier as f, scaleshift.kernels.cpu.landmarks as l;"
         "import scaleshift.kernels.cpu.moments as m, scaleshift.kernels.cpu.mixture as g;"
+        "import scaleshift.kernels.cpu.scatter as s;"
         "kernels = [f._pack, f._add_tile, f._project, f._accumulate, f._flush];"
         "kernels += [l._pack, l._spread, l._add_groups, l._add_rows, l.exp2, m._add_rows];"
+        "kernels += [s._order_rows, s._gather_rows, s._add];"
         "kernels += [g._add_rows, g.transpose_rows, g.steps.add_moments, g.steps.log2];"
         "print(sum(len(k.signatures) for k in kernels))"
     )
@@ -37,6 +39,7 @@ def test_numpy_blocks_get_the_cpu_kernel_and_what_has_none_the_reference():
     assert dispatch.implementation("landmark_sums", x).__module__ == "scaleshift.kernels.cpu.landmarks"
     assert dispatch.implementation("mixture_sums", x).__module__ == "scaleshift.kernels.cpu.mixture"
     assert dispatch.implementation("moment_sums", x).__module__ == "scaleshift.kernels.cpu.moments"
+    assert dispatch.implementation("scatter_sums", x).__module__ == "scaleshift.kernels.cpu.scatter"
     assert dispatch.implementation("exact_sums", x) is reference.exact_sums
 
 

@@ -64,15 +64,15 @@ def moments_leaf(block: Block, given: Given, parts: Parts, n_parts: int) -> dict
     """Of every block of SHT, what rows of one block of the data add."""
     side, weight = sides(block, given.sign)
     part = np.where(weight > 0, parts(block.start, block.columns["label"]), -1)
-    x = to_numpy(block.x)
+    x = block.x
     found = dispatch.scatter_sums(x, part, n_parts, given.centre, weight * given.factors[side])
     sums, mass = np.zeros((n_parts * 2, x.shape[1])), np.zeros(n_parts * 2)
     kind = np.where(part < 0, -1, 2 * part + side)
-    for tile in tiles(len(x), x.shape[1]):
+    for tile in tiles(len(side), x.shape[1]):
         member = np.zeros((n_parts * 2, len(kind[tile])))
         inside = np.flatnonzero(kind[tile] >= 0)
         member[kind[tile][inside], inside] = weight[tile][inside]
-        sums += member @ (x[tile] - given.centre)
+        sums += member @ (to_numpy(x[tile]) - given.centre)
         mass += member.sum(axis=1)
     d = x.shape[1]
     return {

@@ -156,10 +156,10 @@ def sides(block: Block, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def sums_leaf(block: Block, given: Given) -> dict[str, np.ndarray]:
     """Sums by class about the centre, and squares weighted by 1/r and 1/(1 - r), of one block."""
     side, weight = sides(block, given.sign)
-    x = to_numpy(block.x)
+    x = block.x
     sums, squares = np.zeros((2, x.shape[1])), np.zeros(x.shape[1])
-    for tile in tiles(len(x), x.shape[1]):
-        about = x[tile] - given.centre
+    for tile in tiles(len(side), x.shape[1]):
+        about = to_numpy(x[tile]) - given.centre
         here, w = side[tile], weight[tile]
         for number in range(2):
             sums[number] += np.where(here == number, w, 0.0) @ about

@@ -90,14 +90,14 @@ def prepared_leaf(block: Block, problem: Problem, parts: Parts, by_part: bool) -
     given = problem.given
     side, weight = sides(block, given.sign)
     part = parts(block.start, block.columns["label"])
-    x = to_numpy(block.x)
-    chosen = np.arange(len(x))
+    x = block.x
+    chosen = np.arange(len(side))
     if by_part:
         chosen = chosen[weight > 0]
         chosen = chosen[np.argsort(part[chosen], kind="stable")]
     ready = np.empty((len(chosen), x.shape[1]), np.float32 if x.dtype == np.float32 else np.float64)
     for tile in tiles(len(chosen), x.shape[1]):
-        ready[tile] = (x[chosen[tile]] - given.centre) * problem.unit
+        ready[tile] = (to_numpy(x[chosen[tile]]) - given.centre) * problem.unit
     columns = {"side": side[chosen], "weight": weight[chosen], "part": part[chosen]}
     return block._replace(x=ready, columns=columns, valid=block.valid[chosen])
 

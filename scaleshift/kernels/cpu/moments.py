@@ -6,7 +6,9 @@ from scaleshift.kernels.cpu.jit import jit
 from scaleshift.kernels.reference import host_codes
 
 
-def moment_sums(x: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
+def moment_sums(
+    x: np.ndarray, groups: np.ndarray, n_groups: int, weight: np.ndarray | None = None
+) -> np.ndarray:
     """Sum the columns and their squares, by group: the same as `reference.moment_sums`.
 
     Parameters
@@ -16,6 +18,8 @@ def moment_sums(x: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
     groups : (n,) integer array
         Code of each row's group; negative codes are skipped.
     n_groups : int
+    weight : (n,) numpy.ndarray, optional
+        What each row counts; 1 where left out.
 
     Returns
     -------
@@ -30,7 +34,10 @@ def moment_sums(x: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
     if x.dtype not in (np.float32, np.float64):
         x = x.astype(np.float64)
     sums = np.zeros((n_groups, 2, x.shape[1]))
-    _add_rows(x, codes, sums)
+    if weight is None:
+        _add_rows(x, codes, sums)
+    else:
+        _add_weighted(x, codes, np.asarray(weight, np.float64), sums)
     return sums
 
 
@@ -45,3 +52,16 @@ def _add_rows(x: np.ndarray, codes: np.ndarray, sums: np.ndarray) -> None:
             value = np.float64(x[i, k])
             sums[group, 0, k] += value
             sums[group, 1, k] += value * value
+
+
+@jit
+def _add_weighted(x: np.ndarray, codes: np.ndarray, weight: np.ndarray, sums: np.ndarray) -> None:
+    """The same, every row times its weight."""
+    for i in range(x.shape[0]):
+        group = codes[i]
+        if group < 0:
+            continue
+        for k in range(x.shape[1]):
+            value = np.float64(x[i, k])
+            sums[group, 0, k] += weight[i] * value
+            sums[group, 1, k] += weight[i] * value * value

@@ -44,3 +44,10 @@ def test_rows_that_are_skipped_may_be_nan():
 def test_a_group_beyond_is_refused():
     with pytest.raises(ValueError, match="n_groups is 1"):
         moment_sums(np.zeros((2, 1)), np.array([0, 1]), 1)
+
+
+def test_a_weight_counts_as_so_many_equal_rows():
+    x, groups, weight = RNG.normal(size=(300, 3)), RNG.integers(-1, 2, 300), RNG.integers(0, 4, 300)
+    repeated = moment_sums(np.repeat(x, weight, axis=0), np.repeat(groups, weight), 2)
+    np.testing.assert_allclose(moment_sums(x, groups, 2, weight), repeated, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(reference.moment_sums(x, groups, 2, weight), repeated, rtol=1e-12, atol=1e-12)

@@ -1,0 +1,106 @@
+"""What is the AUC on rows that a ranking has not seen?  Counts of scores in narrow bins, by fold: one pass.
+
+Every row is scored by the rankings of its own fold, which was learned from the other folds. Scores are in
+units of their training spread about the middle of the training classes, and counted in bins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scaleshift.blocks.block import Block
+from scaleshift.kernels.reference import library, namespace, to_numpy
+
+REACH = 12.0  # bins go so many spreads to both sides; the outermost are open
+N_BINS = 4_096
+
+
+class Rankings(NamedTuple):
+    """What rows of one contrast are scored by."""
+
+    sign: np.ndarray  # (n_classes,) int8
+    features: np.ndarray  # (p,) of which features the weights are
+    weights: np.ndarray  # (n_folds, m, p)
+    middle: np.ndarray  # (n_folds, m) score that counts as 0
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Weights of held-out rows by the score that each of m rankings gave them."""
+
+    counts: np.ndarray  # (n_folds, m, 2, n_bins) of negatives, of positives
+
+    def auc(self) -> tuple[np.ndarray, np.ndarray]:
+        """AUC and the bound of its error: (n_folds, m); NaN where a fold lacks a class.
+
+        Rows in one bin count as tied, which is wrong by half their pairs at most.
+        """
+        negative, positive = self.counts[:, :, 0], self.counts[:, :, 1]
+        below = np.cumsum(negative, axis=-1) - negative
+        pairs = negative.sum(axis=-1) * positive.sum(axis=-1)
+        tied = (positive * negative).sum(axis=-1) / 2
+        with np.errstate(invalid="ignore"):
+            return ((positive * below).sum(axis=-1) + tied) / pairs, tied / pairs
+
+    def pooled(self, ranking: int) -> np.ndarray:
+        """Weights of all folds' rows by their score: (2, n_bins)."""
+        return self.counts[:, ranking].sum(axis=0)
+
+
+def bin_scores() -> np.ndarray:
+    """Score in the middle of each bin: (n_bins,)."""
+    return (np.arange(N_BINS) + 0.5) * (2 * REACH / N_BINS) - REACH
+
+
+def fold_of_bucket(n_buckets: int, n_folds: int) -> np.ndarray:
+    """Fold that each bucket belongs to, (n_buckets,): runs of buckets, as `selection.divided` makes them."""
+    return np.repeat(
+        np.arange(n_folds), [len(part) for part in np.array_split(np.arange(n_buckets), n_folds)]
+    )
+
+
+def count_scores(block: Block, fold: np.ndarray, ranking: Rankings, weight: np.ndarray | None) -> np.ndarray:
+    """Count the rows of one block by fold, ranking, class and score.
+
+    Parameters
+    ----------
+    block : Block
+    fold : numpy.ndarray of int, shape (n,)
+        Fold of each row.
+    ranking : Rankings
+    weight : numpy.ndarray, shape (n,), optional
+
+    Returns
+    -------
+    numpy.ndarray, shape (n_folds, m, 2, n_bins)
+    """
+    codes = block.codes("label")
+    side = np.where(codes < 0, 0, ranking.sign[codes])
+    n_folds, m = ranking.middle.shape
+    found = np.zeros((n_folds, m, 2, N_BINS))
+    x = block.x[:, ranking.features]
+    for f in range(n_folds):
+        chosen = np.flatnonzero((fold == f) & (side != 0))
+        if chosen.size:
+            scores = linear_scores(x[chosen], ranking.weights[f]) - ranking.middle[f]
+            found[f] = _binned(scores, side[chosen] > 0, None if weight is None else weight[chosen])
+    return found
+
+
+def linear_scores(x: Any, weights: np.ndarray) -> np.ndarray:
+    """Scores of rows, dense or sparse: (n, p), (m, p) -> (n, m) float64."""
+    if library(x) != "cupy":
+        return np.asarray(x.astype(np.float64, copy=False) @ weights.T)
+    xp = namespace(x)
+    return to_numpy(x.astype(xp.float64) @ xp.asarray(weights.T))
+
+
+def _binned(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    m = scores.shape[1]
+    place = np.clip((scores + REACH) * (N_BINS / (2 * REACH)), 0, N_BINS - 1).astype(np.int64)
+    key = (np.arange(m) * 2 + positive[:, None].astype(np.int64)) * N_BINS + place
+    w = None if weight is None else np.repeat(weight, m)
+    return np.bincount(key.ravel(), w, minlength=m * 2 * N_BINS).reshape(m, 2, N_BINS)

@@ -1,0 +1,196 @@
+"""What do all linear rankings of some rows need to know?  Moments of every class, in random buckets.
+
+One pass sums them about one centre. From them come, without the rows: every split of the buckets into
+training and held-out parts, every contrast of classes, every number of features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from scaleshift.blocks import passes
+from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.folds import Folds
+from scaleshift.blocks.rows import first_rows
+from scaleshift.blocks.statistics import Layout
+from scaleshift.errors import DataError
+from scaleshift.kernels import dispatch
+
+CENTRE_ROWS = 1_000  # whose mean is the centre of the sums
+
+
+@dataclass(frozen=True)
+class ClassMoments:
+    """Sums of rows about a centre, by class and bucket."""
+
+    centre: np.ndarray  # (p,)
+    count: np.ndarray  # (n_classes, n_buckets) rows
+    weight: np.ndarray  # (n_classes, n_buckets) sums of their weights
+    sum: np.ndarray  # (n_classes, n_buckets, p) of weight (x - centre)
+    scatter: np.ndarray  # (n_classes, n_buckets, p, p) of weight (x - centre)(x - centre)'; (..., p): squares
+
+    @property
+    def n_buckets(self) -> int:
+        """Random parts of every class."""
+        return self.count.shape[1]
+
+    def about(self, centre: np.ndarray) -> ClassMoments:
+        """The same moments about another centre (Chan, Golub, LeVeque 1979)."""
+        moved = self.centre - centre  # (p,)
+        weight = self.weight[..., None]
+        if self.scatter.ndim == self.sum.ndim:  # squares alone
+            scatter = self.scatter + 2 * self.sum * moved + weight * moved**2
+        else:
+            cross = self.sum[..., :, None] * moved
+            scatter = self.scatter + cross + np.swapaxes(cross, -1, -2)
+            scatter += weight[..., None] * np.outer(moved, moved)
+        return replace(self, centre=centre, sum=self.sum + weight * moved, scatter=scatter)
+
+    def __add__(self, other: ClassMoments) -> ClassMoments:
+        """Moments of the rows of both, of the same classes."""
+        if other.centre.shape != self.centre.shape or other.count.shape != self.count.shape:
+            raise DataError(
+                f"moments of {self.count.shape} classes and buckets of {self.centre.size} features cannot "
+                f"be added to those of {other.count.shape} of {other.centre.size}"
+            )
+        other = other.about(self.centre)
+        return ClassMoments(
+            self.centre,
+            self.count + other.count,
+            self.weight + other.weight,
+            self.sum + other.sum,
+            self.scatter + other.scatter,
+        )
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """What a ranking of positives over negatives is made of."""
+
+    count: np.ndarray  # (2,) rows, of negatives, of positives
+    weight: np.ndarray  # (2,) sums of their weights
+    mean: np.ndarray  # (2, p)
+    covariance: np.ndarray  # (2, p, p) biased, or (2, p): variances alone
+
+    @property
+    def delta(self) -> np.ndarray:
+        """Mean of the positives less that of the negatives: (p,)."""
+        return self.mean[1] - self.mean[0]
+
+    @property
+    def within(self) -> np.ndarray:
+        """W, the sum of both covariances: (p, p), or its diagonal."""
+        return self.covariance[0] + self.covariance[1]
+
+    def unbiased(self) -> Contrast:
+        """The same with covariances of n - 1 in place of n: what few held-out rows would show too small."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = self.count / (self.count - 1)
+        return replace(
+            self, covariance=self.covariance * factor.reshape(2, *(1,) * (self.covariance.ndim - 1))
+        )
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Diagonal of W: (p,)."""
+        within = self.within
+        return np.diagonal(within) if within.ndim == 2 else within
+
+
+def contrast(
+    moments: ClassMoments, sign: np.ndarray, buckets: Sequence[int] | np.ndarray | None = None
+) -> Contrast:
+    """Positives against negatives, of all buckets or of some.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    sign : numpy.ndarray of int, shape (n_classes,)
+        +1, -1, or 0 for classes that are left out.
+    buckets : sequence of int, optional
+    """
+    chosen = np.arange(moments.n_buckets) if buckets is None else np.asarray(buckets)
+    parts = [_part(moments, np.flatnonzero(sign == side), chosen) for side in (-1, 1)]
+    return Contrast(*(np.stack(values) for values in zip(*parts, strict=True)))
+
+
+def _part(moments: ClassMoments, classes: np.ndarray, buckets: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Rows, weight, mean and covariance of some classes in some buckets, as of one class."""
+    count, weight = (values[np.ix_(classes, buckets)].sum() for values in (moments.count, moments.weight))
+    first, second = np.zeros_like(moments.sum[0, 0]), np.zeros_like(moments.scatter[0, 0])
+    for c in classes:
+        for b in buckets:
+            first += moments.sum[c, b]
+            second += moments.scatter[c, b]
+    with np.errstate(invalid="ignore"):  # without rows: NaN
+        mean = first / weight
+        second /= weight
+    second -= mean * mean if second.ndim == 1 else np.outer(mean, mean)
+    return np.asarray(count), np.asarray(weight), moments.centre + mean, second
+
+
+def class_moments(rows: Rows, folds: Folds | None, *, weighted: bool = False) -> ClassMoments:
+    """Moments of every label in every bucket: one pass, and a look at the first rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        With a column "label", and with "weight" where they are `weighted`.
+    folds : Folds or None
+        Their buckets; None: one.
+    weighted : bool, default False
+    """
+    n_classes, n_buckets = len(rows.categories("label")), folds.n_folds if folds else 1
+    p, groups = rows.n_markers, n_classes * n_buckets
+    few = first_rows(rows, CENTRE_ROWS)
+    centre = few.mean(axis=0, dtype=np.float64) if len(few) else np.zeros(p)
+    layout: Layout = {"count": (groups,), "weight": (groups,), "sum": (groups, p), "scatter": (groups, p, p)}
+    needed = rows.only("label", *(["weight"] if weighted else []))
+    found = passes.total(
+        scatter_of_block, needed, layout, folds=folds, n_classes=n_classes, centre=centre, weighted=weighted
+    )
+    shaped = {name: values.reshape(n_classes, n_buckets, *values.shape[1:]) for name, values in found.items()}
+    return ClassMoments(centre, **shaped)
+
+
+def scatter_of_block(
+    block: Block, folds: Folds | None, n_classes: int, centre: np.ndarray, weighted: bool
+) -> dict[str, Any]:
+    """Sums of one block, by class and bucket."""
+    weight = weights(block) if weighted else None
+    groups, n_groups = bucketed(block, folds, n_classes, weight)
+    return dispatch.scatter_sums(block.x, groups, n_groups, centre, weight)
+
+
+def bucketed(
+    block: Block, folds: Folds | None, n_classes: int, weight: np.ndarray | None
+) -> tuple[np.ndarray, int]:
+    """Code of each row's class and bucket, and how many there are; -1 of rows without class or weight."""
+    codes = block.codes("label")
+    if weight is not None:
+        codes = np.where(weight > 0, codes, -1)
+    if folds is None:
+        return codes, n_classes
+    buckets = folds(block.start, block.columns["label"])
+    return np.where(codes < 0, -1, codes * folds.n_folds + buckets), n_classes * folds.n_folds
+
+
+def weights(block: Block) -> np.ndarray:
+    """What each row of a block counts.
+
+    Raises
+    ------
+    DataError
+        If a weight is negative or not finite; says which.
+    """
+    found = np.asarray(block.columns["weight"], np.float64)
+    odd = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if odd.size:
+        raise DataError(
+            f"sample_weight of row {block.start + odd[0]} is {found[odd[0]]:g}: expected a number from 0"
+        )
+    return found

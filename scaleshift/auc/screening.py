@@ -1,0 +1,89 @@
+"""Which features come into question at all?  Those of largest t, told from their means and variances.
+
+One pass whose cost grows with the number of features, not with its square.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from scaleshift.auc.evidence import Evidence, screened
+from scaleshift.auc.moments import ClassMoments, bucketed, class_moments, contrast, weights
+from scaleshift.blocks import passes
+from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.folds import Folds
+from scaleshift.kernels import dispatch
+
+
+def class_spread(rows: Rows, folds: Folds | None, *, weighted: bool) -> ClassMoments:
+    """Means and squares of every label in every bucket, about 0: one pass, also over sparse rows."""
+    n_classes, n_buckets = len(rows.categories("label")), folds.n_folds if folds else 1
+    groups, p = n_classes * n_buckets, rows.n_markers
+    needed = rows.only("label", *(["weight"] if weighted else []))
+    layout = {"count": (groups,), "weight": (groups,), "moments": (groups, 2, p)}
+    told: dict[str, Any] = {"folds": folds, "n_classes": n_classes, "weighted": weighted}
+    found = passes.total(spread_of_block, needed, layout, **told)
+    shape = n_classes, n_buckets
+    first, second = (found["moments"][:, order].reshape(*shape, p) for order in (0, 1))
+    count, weight = (found[name].reshape(shape) for name in ("count", "weight"))
+    return ClassMoments(np.zeros(p), count, weight, first, second)
+
+
+def spread_of_block(block: Block, folds: Folds | None, n_classes: int, weighted: bool) -> dict[str, Any]:
+    """Sums of one block, by class and bucket."""
+    weight = weights(block) if weighted else None
+    groups, n_groups = bucketed(block, folds, n_classes, weight)
+    known = groups >= 0
+    return {
+        "count": np.bincount(groups[known], minlength=n_groups),
+        "weight": np.bincount(groups[known], None if weight is None else weight[known], minlength=n_groups),
+        "moments": dispatch.moment_sums(block.x, groups, n_groups, weight),
+    }
+
+
+def stream_evidence(
+    rows: Rows,
+    folds: Folds | None,
+    signs: list[np.ndarray],
+    parts: list[list[int]],
+    n_screened: int,
+    *,
+    weighted: bool,
+) -> Evidence:
+    """Moments of the features that any part of the rows lets in: two passes.
+
+    Parameters
+    ----------
+    rows : Rows
+    folds : Folds or None
+        Their buckets.
+    signs : list of numpy.ndarray of int8, shape (n_classes,)
+        Contrasts that will be asked for.
+    parts : list of lists of int
+        Buckets that will be asked for.
+    n_screened : int
+        Features that each contrast of each part lets in.
+    weighted : bool
+    """
+    spread = class_spread(rows, folds, weighted=weighted)
+    let_in = [screened(contrast(spread, sign, part), n_screened) for sign in signs for part in parts]
+    candidates = np.unique(np.concatenate(let_in))
+    return with_candidates(rows, folds, spread, candidates, n_screened, weighted=weighted)
+
+
+def with_candidates(
+    rows: Rows,
+    folds: Folds | None,
+    spread: ClassMoments,
+    candidates: np.ndarray,
+    n_screened: int,
+    *,
+    weighted: bool,
+) -> Evidence:
+    """Moments of some features: one pass."""
+    taken = candidates if rows.take is None else rows.take[candidates]
+    moments = class_moments(replace(rows, take=taken), folds, weighted=weighted)
+    return Evidence(moments, candidates, spread, n_screened)

@@ -1,0 +1,58 @@
+"""Which features would be chosen again?  How often each is in rankings learned from halves of the rows.
+
+After Shah and Samworth (2013), "Variable selection with error control: another look at stability selection":
+halves come in complementary pairs. A half is half of the buckets, so that no further pass is needed.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from scaleshift.auc.evidence import Evidence
+from scaleshift.auc.ranking import sparse_path
+from scaleshift.blocks import noise
+
+
+def halves(n_buckets: int, n_pairs: int, seed: int) -> list[list[int]]:
+    """Complementary halves of the buckets, at most `n_pairs` pairs of them.
+
+    Examples
+    --------
+    >>> halves(4, 9, seed=0)
+    [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]]
+    """
+    first = itertools.combinations(range(1, n_buckets), n_buckets // 2 - 1)
+    every = [[0, *others] for others in first] if n_buckets % 2 == 0 else _uneven(n_buckets)
+    if len(every) > n_pairs:
+        order = noise.generator(seed, "halves").permutation(len(every))[:n_pairs]
+        every = [every[i] for i in sorted(order.tolist())]
+    return [part for half in every for part in (half, sorted(set(range(n_buckets)) - set(half)))]
+
+
+def _uneven(n_buckets: int) -> list[list[int]]:
+    return [list(half) for half in itertools.combinations(range(n_buckets), n_buckets // 2)]
+
+
+def stability(
+    evidence: Evidence,
+    sign: np.ndarray,
+    parts: list[list[int]],
+    size: int,
+    alpha: float,
+    *,
+    scale: bool,
+    positive: bool,
+) -> np.ndarray:
+    """Share of the parts whose best ranking of a size has each candidate: (p,), NaN without parts."""
+    times, n_parts = np.zeros(len(evidence.candidates)), 0
+    for part in parts:
+        found = evidence.contrast(sign, part)
+        if not (found.count > 1).all():
+            continue
+        among = evidence.among(sign, part)
+        path = sparse_path(found, [size], alpha=alpha, scale=scale, positive=positive, among=among)
+        times += path[0] != 0
+        n_parts += 1
+    return times / n_parts if n_parts else np.full(len(times), np.nan)
