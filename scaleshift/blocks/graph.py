@@ -58,7 +58,7 @@ def reduction(
     shared: Mapping[str, Any] | None = None,
 ) -> tuple[da.Array, da.Array]:
     """The states of the blocks, or of runs of them, and their merged state: lazy."""
-    parameters, shared = _once(parameters), _once(shared or {})
+    parameters, shared = once(parameters), once(shared or {})
     leaves = on_blocks(leaf, rows, 1, np.empty((0, 0), object), {**parameters, **shared})
     if width * 8 > FOLD_BYTES:
         leaves = fold(leaves, merge, parameters, shared)
@@ -94,7 +94,7 @@ def on_blocks(
         adjust_chunks={"j": width},
         align_arrays=False,
         meta=meta,
-        parameters=_once(parameters),
+        parameters=once(parameters),
     )
 
 
@@ -104,7 +104,7 @@ def _on_block(
     return leaf(loader(x, *columns, start=place[0].start), **parameters)
 
 
-def _once(parameters: Mapping[str, Any]) -> dict[str, Any]:
+def once(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The same parameters, large ones as objects that enter the graph once, whoever needs them."""
     return {
         name: value
@@ -126,9 +126,9 @@ def merge_tree(leaves: da.Array, merge: Merge, shared: Mapping[str, Any] | None 
         # The root has the key of an array without dimensions.
         keys = [(name, level, number) for number in range(len(groups))] if len(groups) > 1 else [(name,)]
         for key, group in zip(keys, groups, strict=True):
-            tasks[key] = Task(key, _merge_group, merge, List(*map(TaskRef, group)), **_references(shared))
+            tasks[key] = Task(key, _merge_group, merge, List(*map(TaskRef, group)), **references(shared))
         level += 1
-    below: list[Any] = [leaves, *_delayed(shared)]
+    below: list[Any] = [leaves, *delayed_ones(shared)]
     layers = HighLevelGraph.from_collections(name, tasks, below)
     return da.Array(layers, name, chunks=(), meta=np.empty((), object))
 
@@ -137,11 +137,12 @@ def _merge_group(merge: Merge, states: list[Any], **shared: Any) -> Any:
     return statistics.tree(states, functools.partial(merge, **shared))
 
 
-def _delayed(shared: Mapping[str, Any]) -> list[Any]:
+def delayed_ones(shared: Mapping[str, Any]) -> list[Any]:
+    """Those parameters that are in the graph once."""
     return [value for value in shared.values() if isinstance(value, Delayed)]
 
 
-def _references(shared: Mapping[str, Any]) -> dict[str, Any]:
+def references(shared: Mapping[str, Any]) -> dict[str, Any]:
     """The same parameters as arguments of a task."""
     return {name: TaskRef(v.key) if isinstance(v, Delayed) else v for name, v in shared.items()}
 
@@ -168,15 +169,15 @@ def fold(
     elsewhere = any(key not in graph for node in graph.values() for key in node.dependencies)
     if run == 1 or elsewhere:  # blocks that workers hold already cannot travel inside a task
         return leaves
-    outside = {value.key: value for value in [*_delayed(parameters), *_delayed(shared)]}
+    outside = {value.key: value for value in [*delayed_ones(parameters), *delayed_ones(shared)]}
     name = f"fold-{leaves.name}-{run}"
     tasks: dict[Any, Any] = {}
     for number, first in enumerate(range(0, n_blocks, run)):
         keys = [(leaves.name, i, 0) for i in range(first, min(first + run, n_blocks))]
-        inner = {key: node for key, node in _needed(graph, keys).items() if key not in outside}
+        inner = {key: node for key, node in needed(graph, keys).items() if key not in outside}
         key = (name, number, 0)
         call = _Run(inner, keys, merge, list(outside))
-        tasks[key] = Task(key, call, *map(TaskRef, outside), **_references(shared))
+        tasks[key] = Task(key, call, *map(TaskRef, outside), **references(shared))
     layers = HighLevelGraph.from_collections(name, tasks, list(outside.values()))
     return da.Array(layers, name, chunks=((1,) * len(tasks), (1,)), meta=leaves._meta)
 
@@ -193,11 +194,11 @@ class _Run:
         graph = {**self.graph, **given}
         folder = statistics.Folder(functools.partial(self.merge, **shared))
         for key in self.keys:
-            folder.push(dask.get(_needed(graph, [key]), key))
+            folder.push(dask.get(needed(graph, [key]), key))
         return folder.result()
 
 
-def _needed(graph: Mapping[Any, Any], keys: list[Any]) -> dict[Any, Any]:
+def needed(graph: Mapping[Any, Any], keys: list[Any]) -> dict[Any, Any]:
     """The part of a graph that `keys` depend on."""
     needed, stack = {}, list(keys)
     while stack:
@@ -281,7 +282,7 @@ def persist(collection: da.Array, in_memory: bool) -> da.Array:
     return result
 
 
-def compute(collection: da.Array, in_memory: bool = False) -> Any:
+def compute(collection: da.Array | Delayed, in_memory: bool = False) -> Any:
     """The one compute of a pass; rows in memory stay on Dask's threads, also beside a cluster."""
     with blas.one_thread():
         (result,) = dask.compute(collection, **({"scheduler": "threads"} if in_memory else {}))

@@ -17,6 +17,7 @@ import numpy as np
 
 from scaleshift.blocks import graph, ranges, states, statistics
 from scaleshift.blocks.block import Block, Column, Kept, Rows
+from scaleshift.blocks.chained import chain as chain  # a pass too, in order: steps need each other's result
 from scaleshift.blocks.invalid import refuse_invalid
 from scaleshift.blocks.leaves import drawing, summing
 from scaleshift.blocks.states import Finish, Kernel, Merge, Stratum

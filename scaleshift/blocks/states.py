@@ -290,16 +290,22 @@ def row_leaf(
     kernel: Callable[..., Any], dtype: np.dtype, fill: np.ndarray | None, block: Block, **parameters: Any
 ) -> np.ndarray:
     """The kernel's result for every row, as a column or a matrix; `fill`, or an error, for invalid rows."""
-    if fill is None and not block.valid.all():
+    if fill is None:
+        refuse_rows(block)
+    result = np.array(kernel(block, **parameters), dtype)
+    if fill is not None:
+        result[~block.valid] = fill
+    return result if result.ndim == 2 else result[:, None]
+
+
+def refuse_rows(block: Block) -> None:
+    """Raise for rows that are not finite."""
+    if not block.valid.all():
         rows = listed(first_invalid_leaf(block, 5)[:, 0])
         raise DataError(
             f"NaN or infinite values in rows {rows}: mend them, or leave these rows out, as "
             "invalid='drop' of an estimator does (--invalid drop on the command line)"
         )
-    result = np.array(kernel(block, **parameters), dtype)
-    if fill is not None:
-        result[~block.valid] = fill
-    return result if result.ndim == 2 else result[:, None]
 
 
 def first_invalid_leaf(block: Block, n: int) -> np.ndarray:
