@@ -6,7 +6,7 @@ A contrast is one question: these labels against those. All contrasts share the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from scaleshift.auc.evidence import Evidence
 from scaleshift.auc.held_out import Rankings, Scored, bin_scores
 from scaleshift.auc.judging import Judged
 from scaleshift.auc.moments import Contrast
-from scaleshift.auc.ranking import auc_binormal, objective, products, sparse_path
+from scaleshift.auc.ranking import binormal_auc, debiased, sparse_path
 from scaleshift.auc.selection import HeldOut, Options, best, cross_validated
 from scaleshift.auc.stability import stability
 
@@ -33,6 +33,7 @@ class Task:
     only: int | None  # place of the size that is given
     folds: list[list[int]]  # buckets that each fold leaves out; none without cross-validation
     halves: list[list[int]]  # buckets of the parts that stability is told from
+    debias: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class LearnedRanking:
     stability: np.ndarray  # (d,) share of halves that choose the feature, NaN without
     mean: np.ndarray  # (2, d) of negatives, of positives; NaN of features without moments
     deviation: np.ndarray  # (d,) standard deviation within the classes
-    weight: np.ndarray = field(default_factory=lambda: np.full(2, np.nan))  # of negatives, of positives
+    weight: np.ndarray  # (2,) of negatives, of positives
 
 
 def choose(evidence: Evidence, sign: np.ndarray, task: Task) -> Chosen:
@@ -126,15 +127,7 @@ def _told(
     evidence: Evidence, chosen: Chosen, scored: Scored | None, task: Task, n_features: int
 ) -> LearnedRanking:
     """All that is known of a ranking."""
-    found, options = chosen.found, task.options
-    sizes, alpha = np.array(options.sizes), options.alphas[chosen.alpha]
-    coef = chosen.path[chosen.size]
-    _, spread = products(found, coef)
-    unit = float(np.sqrt(spread)) if spread > 0 else 1.0
-    curve = _curve(chosen, scored, coef / unit)
-    middle = float(coef @ found.mean.mean(axis=0))
-    slope = curve.slope / unit
-    auc, error, bound = _by_fold(scored, len(sizes) + 1)
+    options, alpha = task.options, task.options.alphas[chosen.alpha]
     shares = stability(
         evidence,
         chosen.sign,
@@ -150,35 +143,91 @@ def _told(
         whole[..., evidence.candidates] = values
         return whole
 
+    found = chosen.found
+    path = chosen.path
+    if task.debias:
+        path = debiased(found, path, scale=options.scale, positive=options.positive)
+    return assembled(
+        Path(spread_out(path), np.array(options.sizes), chosen.size, alpha),
+        ScoreMoments(found.weight, *_of_scores(found, path)),
+        scored,
+        stability=spread_out(shares, 0.0 if task.halves else np.nan),
+        mean=spread_out(found.mean, np.nan),
+        deviation=spread_out(np.sqrt(found.variance), np.nan),
+    )
+
+
+def _of_scores(found: Contrast, path: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means and variances of the scores of rankings: (2, n_sizes) each."""
+    covariance = found.covariance
+    if covariance.ndim == 2:
+        return found.mean @ path.T, covariance @ (path**2).T
+    return found.mean @ path.T, np.einsum("kp,cpq,kq->ck", path, covariance, path, optimize=True)
+
+
+@dataclass(frozen=True)
+class Path:
+    """Rankings by number of features, and which of them was chosen."""
+
+    weights: np.ndarray  # (n_sizes, d)
+    sizes: np.ndarray  # (n_sizes,)
+    size: int  # place
+    alpha: float
+
+
+@dataclass(frozen=True)
+class ScoreMoments:
+    """Of the scores of a path's rankings, of negatives and positives."""
+
+    weight: np.ndarray  # (2,)
+    mean: np.ndarray  # (2, n_sizes)
+    variance: np.ndarray  # (2, n_sizes)
+
+
+def assembled(
+    path: Path,
+    scores: ScoreMoments,
+    scored: Scored | None,
+    *,
+    stability: np.ndarray,
+    mean: np.ndarray,
+    deviation: np.ndarray,
+) -> LearnedRanking:
+    """A ranking with its probabilities and AUCs, from the moments of its scores and held-out ones."""
+    gap, spread = scores.mean[1] - scores.mean[0], scores.variance.sum(axis=0)
+    size = path.size
+    unit = float(np.sqrt(spread[size])) if spread[size] > 0 else 1.0
+    curve = None if scored is None else _platt(scored, size)
+    if curve is None:
+        curve = probability.binormal(gap[size] / unit, scores.variance[:, size] / unit**2, scores.weight)
+    auc, error, bound = _by_fold(scored, len(path.sizes) + 1)
+    slope = curve.slope / unit
     return LearnedRanking(
-        coef=spread_out(coef),
+        coef=path.weights[size],
         slope=slope,
-        intercept=curve.intercept / slope - middle,
-        alpha=alpha,
-        sizes=sizes,
-        size=chosen.size,
-        path=spread_out(chosen.path),
-        objective=objective(found, chosen.path),
-        auc_binormal=auc_binormal(found, chosen.path),
+        intercept=curve.intercept / slope - float(scores.mean[:, size].mean()),
+        alpha=path.alpha,
+        sizes=path.sizes,
+        size=size,
+        path=path.weights,
+        objective=(1 - gap) ** 2 + spread,
+        auc_binormal=binormal_auc(gap, spread),
         auc=auc[:-1],
         auc_se=error[:-1],
         auc_bound=bound[:-1],
         cv_auc=float(auc[-1]),
         cv_auc_se=float(error[-1]),
-        stability=spread_out(shares, 0.0 if task.halves else np.nan),
-        mean=spread_out(found.mean, np.nan),
-        deviation=spread_out(np.sqrt(found.variance), np.nan),
-        weight=found.weight,
+        stability=stability,
+        mean=mean,
+        deviation=deviation,
+        weight=scores.weight,
     )
 
 
-def _curve(chosen: Chosen, scored: Scored | None, coef: np.ndarray) -> probability.Curve:
-    """Probabilities: from held-out scores where there are some, else from moments."""
-    if scored is not None:
-        counts = scored.pooled(chosen.size)
-        if (counts.sum(axis=1) > 0).all():
-            return probability.platt(bin_scores(), counts)
-    return probability.binormal(chosen.found, coef)
+def _platt(scored: Scored, size: int) -> probability.Curve | None:
+    """Probabilities from held-out scores, where both classes have some."""
+    counts = scored.pooled(size)
+    return probability.platt(bin_scores(), counts) if (counts.sum(axis=1) > 0).all() else None
 
 
 def _by_fold(scored: Scored | None, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -36,6 +36,7 @@ class Asked(Protocol):
     selection: str
     n_halves: int
     n_screened: int
+    debias: bool
 
 
 def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Job]:
@@ -57,6 +58,7 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
         only,
         divided(n_buckets, n_folds) if n_folds else [],
         halves(n_buckets, asked.n_halves // 2, seed) if n_buckets > 2 and asked.n_halves > 1 else [],
+        bool(asked.debias),
     )
     return name, Job(rows, weighted, question, folds, task, min(asked.n_screened, rows.n_markers), seed)
 

@@ -11,8 +11,6 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit, logit
 
-from scaleshift.auc.moments import Contrast
-
 STEEPEST, FLATTEST = 1e3, 1e-3  # slopes a spread of scores
 
 
@@ -66,11 +64,21 @@ def platt(scores: np.ndarray, counts: np.ndarray) -> Curve:
     return Curve(float(slope), float(intercept))
 
 
-def binormal(found: Contrast, weights: np.ndarray) -> Curve:
-    """The curve of normal scores with one variance, told from moments: (p,) weights of spread 1."""
-    gap = float(weights @ found.delta)
-    covariance = found.covariance
-    own = covariance * weights**2 if covariance.ndim == 2 else covariance @ weights * weights
-    spread = float(found.weight @ own.sum(axis=1) / found.weight.sum())
+def binormal(gap: float, variance: np.ndarray, weight: np.ndarray) -> Curve:
+    """The curve of normal scores of one variance about 0.
+
+    Parameters
+    ----------
+    gap : float
+        Mean of the positives less that of the negatives; 0 is in the middle.
+    variance, weight : numpy.ndarray, shape (2,)
+        Of negatives and positives: the one variance is their mean by weight.
+
+    Examples
+    --------
+    >>> binormal(1.0, np.array([0.5, 0.5]), np.array([3.0, 1.0])).slope
+    2.0
+    """
+    spread = float(weight @ variance / weight.sum())
     slope = np.clip(gap / spread if spread > 0 else STEEPEST, FLATTEST, STEEPEST)
-    return Curve(float(slope), float(np.log(found.weight[1] / found.weight[0])))
+    return Curve(float(slope), float(np.log(weight[1] / weight[0])))

@@ -40,7 +40,7 @@ def objective(found: Contrast, weights: np.ndarray) -> np.ndarray:
 
 
 def auc_binormal(found: Contrast, weights: np.ndarray) -> np.ndarray:
-    """AUC if both classes' scores were normal, Phi(w'delta / sqrt(w'Ww)): (..., p) -> (...).
+    """AUC if both classes' scores were normal: (..., p) -> (...).
 
     0.5 where there is no ranking. A proxy: what a ranking attains on rows is measured on rows.
 
@@ -50,10 +50,13 @@ def auc_binormal(found: Contrast, weights: np.ndarray) -> np.ndarray:
     >>> auc_binormal(two, np.array([[0.0], [0.5], [-0.5]])).round(3).tolist()
     [0.5, 0.921, 0.079]
     """
-    gap, spread = products(found, weights)
+    return binormal_auc(*products(found, weights))
+
+
+def binormal_auc(gap: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """Phi(gap / sqrt(spread)) of scores: the difference of their means and the sum of their variances."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        distance = gap / np.sqrt(spread)
-    return ndtr(np.where(gap == 0, 0, distance))
+        return ndtr(np.where(gap == 0, 0, gap / np.sqrt(spread)))
 
 
 def scales(found: Contrast) -> np.ndarray:
@@ -147,3 +150,14 @@ def best_scaled(found: Contrast, weights: np.ndarray) -> np.ndarray:
     gap, spread = products(found, weights)
     length = gap**2 + spread
     return weights * np.divide(gap, length, out=np.zeros_like(gap), where=length > 0)[..., None]
+
+
+def debiased(found: Contrast, path: np.ndarray, *, scale: bool, positive: bool) -> np.ndarray:
+    """The same supports, their weights learned without shrinkage: (n_sizes, p)."""
+    whole = np.zeros_like(path)
+    for row, weights in enumerate(path):
+        support = np.flatnonzero(weights)
+        if support.size:
+            size = [support.size]
+            whole[row] = sparse_path(found, size, alpha=0.0, scale=scale, positive=positive, among=support)[0]
+    return whole

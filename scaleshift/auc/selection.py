@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from scaleshift.auc.evidence import Evidence
-from scaleshift.auc.ranking import products, sparse_path
+from scaleshift.auc.ranking import binormal_auc, products, sparse_path
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,7 @@ class HeldOut:
         folds &= np.isfinite(self.gap[:, 0, 0])  # a fold may lack a class
         if not folds.any():
             return np.full(self.gap.shape[1:], np.nan)
-        return ndtr(_ratio(self.gap[folds].mean(axis=0), self.spread[folds].mean(axis=0)))
-
-
-def _ratio(gap: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(gap == 0, 0, gap / np.sqrt(spread))
+        return binormal_auc(self.gap[folds].mean(axis=0), self.spread[folds].mean(axis=0))
 
 
 def divided(n_buckets: int, n_folds: int) -> list[list[int]]:
@@ -126,5 +120,5 @@ def standard_error(found: HeldOut, alpha: int, size: int, left_out: int | None =
     if len(folds) < 2:
         return 0.0
     others = [[fold for fold in folds if fold != without] for without in folds]
-    auc = [ndtr(_ratio(gap[some].mean(), spread[some].mean())) for some in others]
+    auc = [binormal_auc(gap[some].mean(), spread[some].mean()) for some in others]
     return float(np.sqrt((len(folds) - 1) / len(folds) * np.square(auc - np.mean(auc)).sum()))
