@@ -88,7 +88,7 @@ def descend(
     scale: bool = True,
     alpha: float = 0.0,
     start: Any = None,
-    seed: int = 0,
+    seed: int | None = 0,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Descent:
     """Run SHT-AUC, Algorithm 1: w <- H_k(w - step * gradient of a block's objective), block after block.
@@ -118,8 +118,8 @@ def descend(
         Shrinkage: alpha diag(S+ + S-) is added to S+ + S-.
     start : array-like, shape (n_features,), optional
         First iterate, in reciprocal units of X; by default 0.
-    seed : int, default 0
-        Of blocks and draws.
+    seed : int or None, default 0
+        Of blocks and draws; None takes that of the checkpoint, or a fresh one.
     checkpoint : path, optional
         Where the state is kept after every epoch; a killed run goes on from it, to the same bits.
 
@@ -154,7 +154,7 @@ def descend(
     rows = rows.only("label", *({"weight"} & {*rows.columns, *rows.unread}))
     given = given_of(rows, sign)
     resumed = checkpoints.read(checkpoint)
-    seed = noise.seed_of(seed) if resumed is None else resumed.seed
+    seed = resumed.seed if seed is None and resumed is not None else noise.seed_of(seed)
     if block_size is None:
         block_size = _block_size(rows, given.mass)
     n_parts = len(edges(rows.x.shape[0], block_size)) - 1
