@@ -10,6 +10,7 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from scaleshift import auc, cells, datasets, models, quantify, report, slices
     from scaleshift.auc.roc import roc_auc
+    from scaleshift.auc.sparse_auc import SparseAUC
     from scaleshift.blocks.plan import explain
     from scaleshift.cells import (
         append_cells,
@@ -65,6 +66,7 @@ __all__ = [
     "ScaleshiftError",
     "SchemaError",
     "SlicedEnergy",
+    "SparseAUC",
     "SpotlightSlicer",
     "append_cells",
     "as_cells",
@@ -105,6 +107,7 @@ _HOMES = {
     "OpenSetQuantifier": "scaleshift.quantify.open_set.open_set",
     "RLLS": "scaleshift.quantify.families.rlls",
     "SlicedEnergy": "scaleshift.quantify.features",
+    "SparseAUC": "scaleshift.auc.sparse_auc",
     "SpotlightSlicer": "scaleshift.slices.spotlight",
     "append_cells": "scaleshift.cells",
     "as_cells": "scaleshift.cells",

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from scaleshift.auc.online.spam import SPAM
     from scaleshift.auc.online.stoiht import StoIHT
     from scaleshift.auc.roc import roc_auc
+    from scaleshift.auc.sparse_auc import SparseAUC
 
-__all__ = ["FSAUC", "HSGHT", "SOLAM", "SPAM", "StoIHT", "roc_auc"]
+__all__ = ["FSAUC", "HSGHT", "SOLAM", "SPAM", "SparseAUC", "StoIHT", "roc_auc"]
 
 # Imported when first used. A module called like what it offers would take its place: name it otherwise.
 _HOMES = {
@@ -21,6 +22,7 @@ _HOMES = {
     "HSGHT": "scaleshift.auc.online.hsght",
     "SOLAM": "scaleshift.auc.online.solam",
     "SPAM": "scaleshift.auc.online.spam",
+    "SparseAUC": "scaleshift.auc.sparse_auc",
     "StoIHT": "scaleshift.auc.online.stoiht",
     "roc_auc": "scaleshift.auc.roc",
 }

@@ -24,6 +24,7 @@ class Evidence:
     candidates: np.ndarray  # (p,) ascending numbers of features
     spread: ClassMoments | None = None  # of all features, squares alone; None: all are candidates
     n_screened: int = 0  # candidates of one part of the rows
+    overlooked: tuple[int, ...] = ()  # features that all rows together let in beside
 
     def contrast(self, sign: np.ndarray, buckets: Sequence[int] | None = None) -> Contrast:
         """Positives against negatives in some buckets, of the candidates."""
@@ -34,6 +35,8 @@ class Evidence:
         if self.spread is None:
             return None
         best = screened(contrast(self.spread, sign, buckets), self.n_screened)
+        if buckets is None:
+            best = np.union1d(best, np.array(self.overlooked, np.int64))
         return np.flatnonzero(np.isin(self.candidates, best))
 
 

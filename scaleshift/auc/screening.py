@@ -71,19 +71,19 @@ def stream_evidence(
     spread = class_spread(rows, folds, weighted=weighted)
     let_in = [screened(contrast(spread, sign, part), n_screened) for sign in signs for part in parts]
     candidates = np.unique(np.concatenate(let_in))
-    return with_candidates(rows, folds, spread, candidates, n_screened, weighted=weighted)
-
-
-def with_candidates(
-    rows: Rows,
-    folds: Folds | None,
-    spread: ClassMoments,
-    candidates: np.ndarray,
-    n_screened: int,
-    *,
-    weighted: bool,
-) -> Evidence:
-    """Moments of some features: one pass."""
-    taken = candidates if rows.take is None else rows.take[candidates]
-    moments = class_moments(replace(rows, take=taken), folds, weighted=weighted)
+    moments = _moments_of(rows, folds, candidates, weighted)
     return Evidence(moments, candidates, spread, n_screened)
+
+
+def with_overlooked(
+    evidence: Evidence, rows: Rows, folds: Folds | None, missed: np.ndarray, *, weighted: bool
+) -> Evidence:
+    """The same with more candidates: one pass."""
+    candidates = np.union1d(evidence.candidates, missed)
+    moments = _moments_of(rows, folds, candidates, weighted)
+    return replace(evidence, moments=moments, candidates=candidates, overlooked=tuple(missed.tolist()))
+
+
+def _moments_of(rows: Rows, folds: Folds | None, features: np.ndarray, weighted: bool) -> ClassMoments:
+    taken = features if rows.take is None else rows.take[features]
+    return class_moments(replace(rows, take=taken), folds, weighted=weighted)

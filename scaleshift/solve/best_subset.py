@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 
 COLLINEAR = 1e-9  # of its own variance: what a variable must have left beside the support
 PROGRESS = 1e-10  # of the objective: what a step must gain
-LEAVING, CANDIDATES = 6, 64  # variables whose exchanges in pairs are tried
+LEAVING, CANDIDATES = 6, 32  # variables whose exchanges in pairs are tried
 FEW = 2_000  # subsets, of which each is tried
 BEYOND = 5  # the largest size: from where the way back begins
 
@@ -209,7 +209,7 @@ class Support:
     def exchanged_in_pairs(self) -> Support | None:
         """After the best exchange of two variables for two others, of those that cost least and promise most.
 
-        Where at most 6 are chosen of at most 64, these are all.
+        Where at most 6 are chosen of at most 32, these are all.
         """
         cost = self.weights**2 / np.diagonal(self.inverse)
         gains = self.gains(self.residual, self.left)

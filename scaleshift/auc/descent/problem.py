@@ -18,6 +18,7 @@ SPREAD = (
     1e-12  # of the second moment about the centre: below this share a feature is constant, but for rounding
 )
 CENTRE_ROWS = 1_000
+SIDES = np.array([-1, 0, 1])  # of the signs 0, +1 and -1, the last from the end
 Parts = Callable[[int, np.ndarray], np.ndarray]  # first row, label codes -> block of SHT of each row
 
 
@@ -147,7 +148,7 @@ def mass_leaf(block: Block, sign: np.ndarray) -> dict[str, np.ndarray]:
 def sides(block: Block, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Class of each row: 0 positive, 1 negative, -1 neither; and its weight."""
     codes = block.codes("label")
-    side = np.where(codes < 0, -1, np.where(sign[codes] > 0, 0, 1))
+    side = np.where(codes < 0, -1, SIDES[sign[codes]])
     weight = block.columns.get("weight")
     weight = np.ones(len(side)) if weight is None else np.asarray(weight, np.float64)
     return side, np.where(side < 0, 0.0, weight)

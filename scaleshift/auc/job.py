@@ -1,0 +1,114 @@
+"""What does a fit have to do?  Parameters and rows, checked and brought together."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+
+from scaleshift.auc.contrasts import Contrasts, contrasts
+from scaleshift.auc.fitting import Task
+from scaleshift.auc.selection import Options, divided
+from scaleshift.auc.solving import SPARSE, Job, state_bytes
+from scaleshift.auc.stability import halves
+from scaleshift.blocks import passes
+from scaleshift.blocks.block import Rows
+from scaleshift.blocks.folds import divide
+from scaleshift.errors import DataError
+
+SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 30, 40, 50, 60, 80, 100)
+ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
+FEW_BYTES = 64_000_000  # of sums, up to which there are two buckets a fold, for more halves
+MOST_BYTES = 256_000_000  # up to which "auto" sums covariances of all features
+
+
+class Asked(Protocol):
+    """Parameters of an estimator."""
+
+    k: Any
+    alpha: Any
+    solver: str
+    positive: bool
+    cv: int | None
+    pos_label: Any
+    scale: bool
+    multi_class: str
+    selection: str
+    n_halves: int
+    n_screened: int
+
+
+def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Job]:
+    """Name of the solver, and what it has to do: a look at the labels alone."""
+    if "label" not in rows.columns:
+        raise DataError("y is missing, and X brings no labels: pass y, one label a row")
+    if asked.cv is None and asked.k is None:
+        raise DataError("k=None is chosen by cross-validation, and cv=None: give k, or cv=5")
+    rows = rows.only("label", *(["weight"] if weighted else []))
+    question = contrasts(rows.categories("label"), asked.pos_label, asked.multi_class)
+    n_classes = len(rows.categories("label"))
+    n_folds = 0 if asked.cv is None else _n_folds(rows, question, asked.cv)
+    name, n_buckets = _solver(asked, rows, n_classes, n_folds)
+    folds = divide(rows, "label", n_buckets, seed, "buckets") if n_buckets > 1 else None
+    sizes, only = _sizes(asked.k, rows.n_markers)
+    task = Task(
+        Options(sizes, _alphas(asked.alpha, n_folds), bool(asked.scale), bool(asked.positive)),
+        asked.selection,
+        only,
+        divided(n_buckets, n_folds) if n_folds else [],
+        halves(n_buckets, asked.n_halves // 2, seed) if n_buckets > 2 and asked.n_halves > 1 else [],
+    )
+    return name, Job(rows, weighted, question, folds, task, min(asked.n_screened, rows.n_markers), seed)
+
+
+def _n_folds(rows: Rows, question: Contrasts, cv: int) -> int:
+    """As many as asked for, or as the rarest side of a contrast has rows."""
+    by_label = passes.counts(rows, "label")
+    sides = [int(by_label[sign == side].sum()) for sign in question.sign for side in (-1, 1)]
+    if min(sides) < 2:
+        categories = rows.categories("label")
+        rare = categories[by_label == by_label[by_label > 0].min()][0] if by_label.any() else None
+        raise DataError(
+            f"label {rare!r} has {int(by_label.min())} row(s): cross-validation needs 2 of each; leave the "
+            "label out, or give k and cv=None"
+        )
+    return min(cv, *sides)
+
+
+def _solver(asked: Asked, rows: Rows, n_classes: int, n_folds: int) -> tuple[str, int]:
+    """The solver and the number of buckets, by the size of their sums."""
+    d, fewest = rows.n_markers, max(n_folds, 1)
+    name = asked.solver
+    if name == "auto":
+        fits = state_bytes(n_classes, fewest, d) <= MOST_BYTES and not rows.is_sparse
+        name = "moments" if fits else "stream"
+    if rows.is_sparse and name not in SPARSE:
+        raise DataError(
+            f"solver={name!r} does not take sparse rows: take {' or '.join(map(repr, SPARSE))}, or make "
+            "them dense, with X.toarray()"
+        )
+    if name == "sht" or not n_folds:
+        return name, n_folds or 1
+    summed = {"moments": d, "stream": min(d, asked.n_screened), "screen": 1}[name]
+    few = state_bytes(n_classes, 2 * n_folds, summed) <= FEW_BYTES
+    return name, 2 * n_folds if few and asked.n_halves > 1 else n_folds
+
+
+def _sizes(k: Any, n_features: int) -> tuple[tuple[int, ...], int | None]:
+    """Numbers of features, and the place of the one that is given."""
+    if k is None:
+        return tuple(size for size in SIZES if size <= n_features), None
+    given = sorted({min(int(size), n_features) for size in np.atleast_1d(k)})
+    if np.ndim(k):
+        return tuple(given), None
+    sizes = (*(size for size in SIZES if size < given[0]), given[0])
+    return sizes, len(sizes) - 1
+
+
+def _alphas(alpha: Any, n_folds: int) -> tuple[float, ...]:
+    if alpha is None:
+        return ALPHAS if n_folds else (0.0,)
+    given = tuple(sorted({float(value) for value in np.atleast_1d(alpha)}))
+    if len(given) > 1 and not n_folds:
+        raise DataError("alpha names several values, which cross-validation chooses from: give cv too")
+    return given

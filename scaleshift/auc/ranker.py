@@ -1,0 +1,243 @@
+"""What does a fitted ranking answer?  Scores, labels and probabilities of rows; its path and its features."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+import xarray as xr
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from scaleshift.auc import answers, result
+from scaleshift.auc.fitting import LearnedRanking
+from scaleshift.blocks import graph, passes
+from scaleshift.blocks.block import Block, Invalid
+from scaleshift.blocks.rows import as_rows
+
+
+class Ranker(ClassifierMixin, BaseEstimator):
+    """Linear rankings of one contrast of labels or of several: what they answer once they are learned."""
+
+    invalid: Invalid
+    learned_: list[LearnedRanking]  # one a contrast
+    kind_: str  # "binary", "ovr", "ovo"
+    contrasts_: list[str]
+    classes_: np.ndarray
+    markers_: tuple[str, ...] | None
+    n_features_in_: int
+    prior_: np.ndarray | None  # (n_classes,) None: that of the training rows
+    seed_: int
+    support_: np.ndarray
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores of rows: the higher, the more like the positive class.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or a cells dataset
+
+        Returns
+        -------
+        numpy.ndarray or dask.array.Array of float64
+            Of two labels (n,), X @ coef_ + intercept_, above 0 where the positive one is more likely. Of
+            several (n, n_classes): log odds of each against the others, or with "ovo" the mean probability in
+            pairs. Lazy for Dask input.
+        """
+        return self._map(decision_leaf, X)
+
+    def predict(self, X: Any) -> Any:
+        """The most likely label of each row.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or a cells dataset
+
+        Returns
+        -------
+        numpy.ndarray or dask.array.Array, shape (n,)
+            Labels of `classes_`. Where positives are rare, few rows or none are more likely positive than
+            not: rank by `decision_function`. Lazy for Dask input.
+        """
+        codes = self._map(code_leaf, X, dtype=np.int64, fill=-1)
+        if isinstance(codes, np.ndarray):
+            return labelled(codes, self.classes_)
+        return codes.map_blocks(labelled, self.classes_, dtype=self.classes_.dtype, meta=self.classes_[:0])
+
+    def predict_proba(self, X: Any) -> Any:
+        """How likely each label is.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or a cells dataset
+
+        Returns
+        -------
+        numpy.ndarray or dask.array.Array of float64, shape (n, n_classes)
+            By Platt scaling on held-out scores; without cross-validation, of normal scores. Lazy for Dask
+            input.
+        """
+        return self._map(probability_leaf, X, columns=len(self.classes_) if hasattr(self, "classes_") else 2)
+
+    def set_prior(self, prior: Any, sample: Any = None) -> Self:
+        """Say how frequent the labels are where rows come from now: probabilities move, ranks do not.
+
+        Parameters
+        ----------
+        prior : float, dict, array-like, xarray.Dataset or None
+            Share of the positive label; shares by label, or in the order of `classes_`; or what a quantifier
+            has found. None: those of the training rows.
+        sample : str, optional
+            Which sample of a quantification.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        Right where rows of one label look as they did in training.
+
+        Examples
+        --------
+        >>> from scaleshift import SparseAUC
+        >>> rng = np.random.default_rng(0)
+        >>> y = rng.random(500) < 0.5
+        >>> X = rng.normal(size=(500, 3)) + 2 * y[:, None]
+        >>> model = SparseAUC(k=1, random_state=0).fit(X, y)
+        >>> before = model.predict_proba(X)[:, 1].mean()
+        >>> bool(model.set_prior(0.01).predict_proba(X)[:, 1].mean() < before / 2)
+        True
+        """
+        check_is_fitted(self, "learned_")
+        self.prior_ = None if prior is None else answers.prior_of(prior, self.classes_, sample)
+        self._expose()
+        return self
+
+    @property
+    def path_(self) -> xr.Dataset:
+        """Rankings by number of features k: weights, F, held-out AUC; contrasts along `contrast`."""
+        check_is_fitted(self, "learned_")
+        found = result.path_dataset(self.learned_, self.contrasts_, self._feature_names, self.kind_)
+        return found.assign_attrs(self._attributes())
+
+    def describe(self) -> xr.Dataset:
+        """What each feature does: its weight, how stably it is chosen, what it ranks alone.
+
+        Returns
+        -------
+        xarray.Dataset
+            By feature: coef, coef_scaled, selected, stability, auc_alone, mean_positive, mean_negative; of
+            the ranking: k, alpha, auc, auc_se, auc_bound, auc_binormal, objective, intercept. Several
+            contrasts lie along `contrast`.
+        """
+        check_is_fitted(self, "learned_")
+        found = result.features_dataset(self.learned_, self.contrasts_, self._feature_names, self.kind_)
+        return found.assign_attrs(self._attributes())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save as a Zarr store, without the rows; `scaleshift.load` reads it."""
+        from scaleshift import persistence
+
+        persistence.save(self, path)
+
+    # For the rankings themselves -----------------------------------------------------------------------
+
+    @property
+    def _feature_names(self) -> Any:
+        return np.arange(self.n_features_in_) if self.markers_ is None else list(self.markers_)
+
+    def _attributes(self) -> dict[str, Any]:
+        positive = [str(label) for label in self.classes_[1:]] if self.kind_ == "binary" else self.contrasts_
+        return result.attributes(self.get_params(), seed=self.seed_, positive=positive)
+
+    def _shifts(self) -> np.ndarray:
+        """What the prior adds to the log odds of each contrast."""
+        if self.prior_ is None:
+            return np.zeros(len(self.learned_))
+        trained = trained_prior(self.learned_, self.kind_, len(self.classes_))
+        return answers.shifts(self.prior_, trained, self.kind_)
+
+    def _expose(self) -> None:
+        """Attributes of the chosen rankings, of one contrast without its axis."""
+        every = self.learned_
+        coef = np.stack([one.coef for one in every])
+        self.support_ = np.flatnonzero((coef != 0).any(axis=0))
+        slope = np.array([one.slope for one in every])
+        told = {
+            "coef_": coef,
+            "intercept_": np.array([one.intercept for one in every]) + self._shifts() / slope,
+            "k_": np.array([one.sizes[one.size] for one in every]),
+            "alpha_": np.array([one.alpha for one in every]),
+            "objective_": np.array([one.objective[one.size] for one in every]),
+            "auc_": np.array([one.cv_auc for one in every]),
+            "auc_se_": np.array([one.cv_auc_se for one in every]),
+            "auc_binormal_": np.array([one.auc_binormal[one.size] for one in every]),
+        }
+        for name, values in told.items():
+            setattr(self, name, values[0] if self.kind_ == "binary" else values)
+
+    def _map(self, leaf: Any, X: Any, columns: int | None = None, **options: Any) -> Any:
+        check_is_fitted(self, "learned_")
+        rows = as_rows(X, invalid=self.invalid, sparse=True).matched(self.markers_, self.n_features_in_)
+        support = self.support_ if self.support_.size else np.zeros(1, np.int64)
+        rows = replace(rows.only(), take=support if rows.take is None else rows.take[support])
+        intercept = np.array([one.intercept for one in self.learned_])
+        slope = np.array([one.slope for one in self.learned_])
+        told = {
+            "coef": np.stack([one.coef[support] for one in self.learned_]),
+            "intercept": intercept + self._shifts() / slope,
+            "slope": slope,
+            "kind": self.kind_,
+            "n_classes": len(self.classes_),
+        }
+        if columns is None and leaf is decision_leaf and self.kind_ != "binary":
+            columns = len(self.classes_)
+        found = passes.map_rows(leaf, rows, columns, **told, **options)
+        return graph.compute(found, in_memory=True) if rows.in_memory else found
+
+
+def trained_prior(learned: list[LearnedRanking], kind: str, n_classes: int) -> np.ndarray:
+    """Shares of the classes among the training rows."""
+    if kind == "binary":
+        weight = learned[0].weight
+    elif kind == "ovr":
+        weight = np.array([one.weight[1] for one in learned])
+    else:
+        weight = np.zeros(n_classes)
+        for one, (first, second) in zip(learned, itertools.combinations(range(n_classes), 2), strict=True):
+            weight[[first, second]] = one.weight
+    return weight / weight.sum()
+
+
+def labelled(codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Labels of codes; a row without one, which is not finite, gets the first."""
+    return classes[np.maximum(codes, 0)]
+
+
+def decision_leaf(
+    block: Block, coef: np.ndarray, intercept: np.ndarray, slope: np.ndarray, kind: str, n_classes: int
+) -> np.ndarray:
+    """Scores of the rows of a block, (n,) or (n, n_classes)."""
+    scores = answers.score_leaf(block, coef, intercept)
+    if kind == "binary":
+        return scores[:, 0]
+    return slope * scores if kind == "ovr" else answers.probabilities(scores, slope, kind, n_classes)
+
+
+def code_leaf(
+    block: Block, coef: np.ndarray, intercept: np.ndarray, slope: np.ndarray, kind: str, n_classes: int
+) -> np.ndarray:
+    """The most likely class of the rows of a block, (n,)."""
+    found = decision_leaf(block, coef, intercept, slope, kind, n_classes)
+    return (found > 0).astype(np.int64) if kind == "binary" else found.argmax(axis=1)
+
+
+def probability_leaf(
+    block: Block, coef: np.ndarray, intercept: np.ndarray, slope: np.ndarray, kind: str, n_classes: int
+) -> np.ndarray:
+    """Probabilities of the classes of the rows of a block, (n, n_classes)."""
+    return answers.probabilities(answers.score_leaf(block, coef, intercept), slope, kind, n_classes)

@@ -1,0 +1,120 @@
+"""How does each solver come to its rankings?  Which passes it takes, and what it makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from scaleshift.auc.contrasts import Contrasts
+from scaleshift.auc.evidence import Evidence
+from scaleshift.auc.fitting import LearnedRanking, Task, learned
+from scaleshift.auc.held_out import Rankings
+from scaleshift.auc.judging import Judged, judge, overlooked
+from scaleshift.auc.moments import ClassMoments, class_moments
+from scaleshift.auc.screening import class_spread, stream_evidence, with_overlooked
+from scaleshift.blocks.block import Rows
+from scaleshift.blocks.folds import Folds
+
+
+@dataclass(frozen=True)
+class Job:
+    """A fit: its rows, and what is asked of them."""
+
+    rows: Rows  # with the columns "label" and, where they are `weighted`, "weight"
+    weighted: bool
+    contrasts: Contrasts
+    folds: Folds | None  # buckets of the rows
+    task: Task
+    n_screened: int
+    seed: int
+
+    @property
+    def n_folds(self) -> int:
+        """Of the cross-validation; 0 without."""
+        return len(self.task.folds)
+
+    def judge(self, rankings: list[Rankings], final: np.ndarray | None) -> Judged:
+        """Ask all rows: one pass."""
+        return judge(self.rows, self.folds, self.n_folds, rankings, final, weighted=self.weighted)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Rankings of all contrasts, and what their solver found beside."""
+
+    learned: list[LearnedRanking]
+    moments: ClassMoments | None = None  # of all features, where they can be merged with others
+    remarks: Mapping[str, Any] | None = None  # fitted attributes
+
+
+def moments(job: Job) -> Solved:
+    """One pass for covariances of all features, one over held-out rows."""
+    found = class_moments(job.rows, job.folds, weighted=job.weighted)
+    return from_moments(found, job.contrasts, job.task, job.rows.n_markers, _judge(job))
+
+
+def from_moments(
+    found: ClassMoments,
+    asked: Contrasts,
+    task: Task,
+    n_features: int,
+    judge: Callable[[list[Rankings], np.ndarray], Judged] | None,
+) -> Solved:
+    """The same, of sums that are there already."""
+    evidence = Evidence(found, np.arange(n_features))
+    rankings, _ = learned(evidence, asked.sign, task, n_features, judge)
+    return Solved(rankings, found)
+
+
+def screen(job: Job) -> Solved:
+    """One pass for variances of all features, one over held-out rows: features count as independent."""
+    spread = class_spread(job.rows, job.folds, weighted=job.weighted)
+    evidence = Evidence(spread, np.arange(job.rows.n_markers))
+    task = replace(job.task, options=replace(job.task.options, alphas=(0.0,)))
+    rankings, _ = learned(evidence, job.contrasts.sign, task, job.rows.n_markers, _judge(job))
+    return Solved(rankings)
+
+
+def stream(job: Job) -> Solved:
+    """One pass for variances of all features, one for covariances of candidates, one over all rows.
+
+    The last asks held-out rows, and whether a feature was overlooked: if one was, the last two are done
+    again, once, with such features among the candidates.
+    """
+    d, signs = job.rows.n_markers, job.contrasts.sign
+    every = list(range(job.folds.n_folds if job.folds else 1))
+    inside = [[bucket for bucket in every if bucket not in out] for out in job.task.folds]
+    parts = [every, *inside, *job.task.halves]
+    evidence = stream_evidence(job.rows, job.folds, signs, parts, job.n_screened, weighted=job.weighted)
+    for last in (False, True):
+        rankings, judged = learned(evidence, signs, job.task, d, lambda folds, final: job.judge(folds, final))
+        assert judged is not None
+        assert judged.across is not None
+        assert evidence.spread is not None
+        more = [
+            overlooked(across, evidence.spread, sign, found.coef, found.alpha, evidence.candidates)
+            for across, sign, found in zip(judged.across, signs, rankings, strict=True)
+        ]
+        missed = np.unique(np.concatenate(more))
+        if last or not missed.size:
+            break
+        evidence = with_overlooked(evidence, job.rows, job.folds, missed, weighted=job.weighted)
+    return Solved(rankings, remarks={"n_overlooked_": missed.size})
+
+
+def _judge(job: Job) -> Callable[[list[Rankings], np.ndarray], Judged] | None:
+    """Held-out rows are asked where there are folds."""
+    return (lambda folds, final: job.judge(folds, None)) if job.n_folds else None
+
+
+# What each name stands for; a new solver is one entry.
+SOLVERS: dict[str, Callable[[Job], Solved]] = {"moments": moments, "stream": stream, "screen": screen}
+SPARSE = ("stream", "screen")  # those that take sparse rows
+
+
+def state_bytes(n_classes: int, n_buckets: int, n_features: int) -> int:
+    """Bytes of the sums of "moments"."""
+    return 8 * n_classes * n_buckets * n_features**2
