@@ -5,13 +5,12 @@ One pass whose cost grows with the number of features, not with its square.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from scaleshift.auc.evidence import Evidence, screened
-from scaleshift.auc.moments import ClassMoments, bucketed, class_moments, contrast, weights
+from scaleshift.auc.evidence import screened
+from scaleshift.auc.moments import ClassMoments, bucketed, contrast, weights
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.folds import Folds
@@ -44,46 +43,21 @@ def spread_of_block(block: Block, folds: Folds | None, n_classes: int, weighted:
     }
 
 
-def stream_evidence(
-    rows: Rows,
-    folds: Folds | None,
-    signs: list[np.ndarray],
-    parts: list[list[int]],
-    n_screened: int,
-    *,
-    weighted: bool,
-) -> Evidence:
-    """Moments of the features that any part of the rows lets in: two passes.
+def screened_by_any(
+    spread: ClassMoments, signs: list[np.ndarray], parts: list[list[int]], n: int
+) -> np.ndarray:
+    """Features that any part of the rows lets in, ascending.
 
     Parameters
     ----------
-    rows : Rows
-    folds : Folds or None
-        Their buckets.
+    spread : ClassMoments
+        Of all features.
     signs : list of numpy.ndarray of int8, shape (n_classes,)
         Contrasts that will be asked for.
     parts : list of lists of int
         Buckets that will be asked for.
-    n_screened : int
+    n : int
         Features that each contrast of each part lets in.
-    weighted : bool
     """
-    spread = class_spread(rows, folds, weighted=weighted)
-    let_in = [screened(contrast(spread, sign, part), n_screened) for sign in signs for part in parts]
-    candidates = np.unique(np.concatenate(let_in))
-    moments = _moments_of(rows, folds, candidates, weighted)
-    return Evidence(moments, candidates, spread, n_screened)
-
-
-def with_overlooked(
-    evidence: Evidence, rows: Rows, folds: Folds | None, missed: np.ndarray, *, weighted: bool
-) -> Evidence:
-    """The same with more candidates: one pass."""
-    candidates = np.union1d(evidence.candidates, missed)
-    moments = _moments_of(rows, folds, candidates, weighted)
-    return replace(evidence, moments=moments, candidates=candidates, overlooked=tuple(missed.tolist()))
-
-
-def _moments_of(rows: Rows, folds: Folds | None, features: np.ndarray, weighted: bool) -> ClassMoments:
-    taken = features if rows.take is None else rows.take[features]
-    return class_moments(replace(rows, take=taken), folds, weighted=weighted)
+    let_in = [screened(contrast(spread, sign, part), n) for sign in signs for part in parts]
+    return np.unique(np.concatenate(let_in))

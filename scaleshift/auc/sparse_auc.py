@@ -8,10 +8,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from scaleshift.auc import resuming
 from scaleshift.auc.job import job_of
+from scaleshift.auc.merging import merged
 from scaleshift.auc.ranker import Ranker
-from scaleshift.auc.solving import SOLVERS, Job, Solved
-from scaleshift.blocks import noise
+from scaleshift.auc.solvers import SOLVERS
+from scaleshift.auc.solving import Job, Solved
 from scaleshift.blocks.block import Invalid
 from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.parameters import check, is_switch, is_whole
@@ -214,9 +216,40 @@ class SparseAUC(Ranker):
         rows = as_rows(X, y, invalid=self.invalid, sparse=True)
         if sample_weight is not None:
             rows = with_numbers(rows, weight=sample_weight)
-        seed = noise.seed_of(self.random_state)
+        seed = resuming.seed_of(self.checkpoint, self.random_state)
         name, job = job_of(self, rows, sample_weight is not None, seed)
-        return self._set(name, job, SOLVERS[name](job))
+        return self._set(name, job, SOLVERS[name](resuming.resumable(job, name)))
+
+    def merge(self, other: SparseAUC) -> SparseAUC:
+        """A ranking of the rows of both: their sums are added, no row is needed.
+
+        Parameters
+        ----------
+        other : SparseAUC
+            Fitted with solver "moments", on the same labels, features and number of folds.
+
+        Returns
+        -------
+        SparseAUC
+            A new one with the parameters of this. What is told by rows alone, `auc_` and the held-out AUCs of
+            `path_`, is NaN; probabilities are those of normal scores.
+
+        Raises
+        ------
+        DataError
+            If the two do not fit together.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> y = np.arange(400) % 2
+        >>> X = rng.normal(size=(400, 4)) + y[:, None]
+        >>> here, there, both = (SparseAUC(k=2, cv=None) for _ in range(3))
+        >>> merged = here.fit(X[:150], y[:150]).merge(there.fit(X[150:], y[150:]))
+        >>> bool(np.allclose(merged.coef_, both.fit(X, y).coef_))
+        True
+        """
+        return merged(self, other)
 
     def _set(self, name: str, job: Job, solved: Solved) -> Self:
         """Set what was learned."""
