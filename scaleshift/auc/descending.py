@@ -111,7 +111,12 @@ def without_fold(job: Job, fold: int) -> Rows:
     columns = {name: rows.columns[name] for name in rows.columns}
     values = columns["label"].values
     beside = Rows(values[:, None], columns, invalid="drop", in_memory=rows.in_memory)  # X is not read
-    told: dict[str, Any] = {"folds": job.folds, "n_folds": job.n_folds, "fold": fold, "weighted": job.weighted}
+    told: dict[str, Any] = {
+        "folds": job.folds,
+        "n_folds": job.n_folds,
+        "fold": fold,
+        "weighted": job.weighted,
+    }
     weight: Any = passes.map_rows(weight_leaf, beside, **told)
     if rows.is_one_block:
         weight = graph.compute(weight, in_memory=True)

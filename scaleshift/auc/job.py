@@ -60,9 +60,18 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
     n_folds = 0 if asked.cv is None or asked.order is not None else _n_folds(rows, question, asked.cv)
     name, n_buckets = _solver(asked, rows, n_classes, n_folds)
     folds = divide(rows, "label", n_buckets, seed, "buckets") if n_buckets > 1 else None
-    sizes, only = _sizes(asked.k, rows.n_markers, name)
-    alphas = (0.0,) if name == "sht" and asked.alpha is None else _alphas(asked.alpha, n_folds)
-    task = Task(
+    task = task_of(asked, name, rows.n_markers, n_folds, n_buckets, seed)
+    n_screened = min(asked.n_screened, rows.n_markers)
+    steps = {part: getattr(asked, part) for part in ("block_size", "step_size", "max_iter", "order")}
+    steps["start"] = _start(asked, question, rows.n_markers)
+    return name, Job(rows, weighted, question, folds, task, n_screened, seed, steps, asked.checkpoint)
+
+
+def task_of(asked: Asked, solver: str, n_features: int, n_folds: int, n_buckets: int, seed: int) -> Task:
+    """What is asked of every contrast."""
+    sizes, only = _sizes(asked.k, n_features, solver)
+    alphas = (0.0,) if solver == "sht" and asked.alpha is None else _alphas(asked.alpha, n_folds)
+    return Task(
         Options(sizes, alphas, bool(asked.scale), bool(asked.positive)),
         asked.selection,
         only,
@@ -70,10 +79,6 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
         halves(n_buckets, asked.n_halves // 2, seed) if n_buckets > 2 and asked.n_halves > 1 else [],
         bool(asked.debias),
     )
-    n_screened = min(asked.n_screened, rows.n_markers)
-    steps = {part: getattr(asked, part) for part in ("block_size", "step_size", "max_iter", "order")}
-    steps["start"] = _start(asked, question, rows.n_markers)
-    return name, Job(rows, weighted, question, folds, task, n_screened, seed, steps, asked.checkpoint)
 
 
 def _start(asked: Asked, question: Contrasts, n_features: int) -> np.ndarray | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.auc.contrasts import Contrasts
 from scaleshift.auc.job import task_of
+from scaleshift.auc.ranker import Question
 from scaleshift.auc.solving import from_moments
 from scaleshift.errors import DataError
 
@@ -34,14 +35,5 @@ def merged(one: Any, other: Any) -> Any:
     asked = Contrasts(one.classes_, one.contrasts_, list(one.signs_), one.kind_)
     task = task_of(one, "moments", one.n_features_in_, one.n_folds_, moments.n_buckets, one.seed_)
     solved = from_moments(moments, asked, task, one.n_features_in_, None)
-    found = clone(one)
-    return found._set_learned(
-        solved,
-        asked,
-        labels=one.labels_,
-        markers=one.markers_,
-        n_features=one.n_features_in_,
-        n_folds=one.n_folds_,
-        solver="moments",
-        seed=one.seed_,
-    )
+    fields = {field.name: getattr(one, f"{field.name}_") for field in dataclasses.fields(Question)}
+    return clone(one)._learn(solved, Question(**fields))

@@ -1,4 +1,4 @@
-"""How does a killed fit go on?  Every pass leaves its sums in a folder; those that are there are not made again."""
+"""How does a killed fit go on?  Every pass leaves its sums in a folder; those there are not made again."""
 
 from __future__ import annotations
 

@@ -11,9 +11,8 @@ import numpy as np
 from scaleshift.auc import resuming
 from scaleshift.auc.job import job_of
 from scaleshift.auc.merging import merged
-from scaleshift.auc.ranker import Ranker
+from scaleshift.auc.ranker import Question, Ranker
 from scaleshift.auc.solvers import SOLVERS
-from scaleshift.auc.solving import Job, Solved
 from scaleshift.blocks.block import Invalid
 from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.parameters import check, is_switch, is_whole
@@ -218,7 +217,8 @@ class SparseAUC(Ranker):
             rows = with_numbers(rows, weight=sample_weight)
         seed = resuming.seed_of(self.checkpoint, self.random_state)
         name, job = job_of(self, rows, sample_weight is not None, seed)
-        return self._set(name, job, SOLVERS[name](resuming.resumable(job, name)))
+        solved = SOLVERS[name](resuming.resumable(job, name))
+        return self._learn(solved, Question.of(job, name))
 
     def merge(self, other: SparseAUC) -> SparseAUC:
         """A ranking of the rows of both: their sums are added, no row is needed.
@@ -250,24 +250,6 @@ class SparseAUC(Ranker):
         True
         """
         return merged(self, other)
-
-    def _set(self, name: str, job: Job, solved: Solved) -> Self:
-        """Set what was learned."""
-        asked = job.contrasts
-        self.learned_ = list(solved.learned)
-        self.kind_, self.contrasts_ = asked.kind, list(asked.names)
-        self.signs_ = np.stack(asked.sign)
-        self.classes_ = asked.classes
-        self.solver_, self.seed_ = name, job.seed
-        self.markers_, self.n_features_in_ = job.rows.markers, job.rows.n_markers
-        if self.markers_ is not None:
-            self.feature_names_in_ = np.array(self.markers_, object)
-        self.moments_ = solved.moments
-        for remark, value in (solved.remarks or {}).items():
-            setattr(self, remark, value)
-        self.prior_ = None
-        self._expose()
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
