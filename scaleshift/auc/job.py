@@ -72,12 +72,11 @@ def task_of(asked: Asked, solver: str, n_features: int, n_folds: int, n_buckets:
     sizes, only = _sizes(asked.k, n_features, solver)
     alphas = (0.0,) if solver == "sht" and asked.alpha is None else _alphas(asked.alpha, n_folds)
     return Task(
-        Options(sizes, alphas, bool(asked.scale), bool(asked.positive)),
+        Options(sizes, alphas, bool(asked.scale), bool(asked.positive), bool(asked.debias)),
         asked.selection,
         only,
         divided(n_buckets, n_folds) if n_folds else [],
         halves(n_buckets, asked.n_halves // 2, seed) if n_buckets > 2 and asked.n_halves > 1 else [],
-        bool(asked.debias),
     )
 
 

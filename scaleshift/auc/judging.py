@@ -52,15 +52,23 @@ def judge(
     weighted : bool
     """
     n_classes = len(rows.categories("label"))
+    layout = layout_of(rankings, n_folds, n_classes, final)
+    needed = rows.only("label", *(["weight"] if weighted else []))
+    told: dict[str, Any] = {"folds": folds, "n_folds": n_folds, "rankings": rankings, "weighted": weighted}
+    found = passes.total(judged_block, needed, layout, n_classes=n_classes, final=final, **told)
+    return Judged([Scored(found[f"counts{i}"]) for i in range(len(rankings))], found.get("across"))
+
+
+def layout_of(
+    rankings: list[Rankings], n_folds: int, n_classes: int, final: np.ndarray | None
+) -> dict[str, tuple[int, ...]]:
+    """Shapes of what one block gives."""
     layout: dict[str, tuple[int, ...]] = {
         f"counts{i}": (n_folds, one.middle.shape[1], 2, N_BINS) for i, one in enumerate(rankings)
     }
     if final is not None:
         layout["across"] = (len(final), n_classes, final.shape[1])
-    needed = rows.only("label", *(["weight"] if weighted else []))
-    told: dict[str, Any] = {"folds": folds, "n_folds": n_folds, "rankings": rankings, "weighted": weighted}
-    found = passes.total(judged_block, needed, layout, n_classes=n_classes, final=final, **told)
-    return Judged([Scored(found[f"counts{i}"]) for i in range(len(rankings))], found.get("across"))
+    return layout
 
 
 def judged_block(

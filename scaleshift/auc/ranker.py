@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -233,7 +233,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "learned_")
         rows = as_rows(X, invalid=self.invalid, sparse=True).matched(self.markers_, self.n_features_in_)
         support = self.support_ if self.support_.size else np.zeros(1, np.int64)
-        rows = replace(rows.only(), take=support if rows.take is None else rows.take[support])
+        rows = rows.only().features(support)
         intercept = np.array([one.intercept for one in self.learned_])
         slope = np.array([one.slope for one in self.learned_])
         told = {

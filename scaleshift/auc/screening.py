@@ -14,6 +14,7 @@ from scaleshift.auc.moments import ClassMoments, bucketed, contrast, weights
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.folds import Folds
+from scaleshift.blocks.statistics import Layout
 from scaleshift.kernels import dispatch
 
 
@@ -22,13 +23,18 @@ def class_spread(rows: Rows, folds: Folds | None, *, weighted: bool) -> ClassMom
     n_classes, n_buckets = len(rows.categories("label")), folds.n_folds if folds else 1
     groups, p = n_classes * n_buckets, rows.n_markers
     needed = rows.only("label", *(["weight"] if weighted else []))
-    layout = {"count": (groups,), "weight": (groups,), "moments": (groups, 2, p)}
+    layout = layout_of_spread(groups, p)
     told: dict[str, Any] = {"folds": folds, "n_classes": n_classes, "weighted": weighted}
     found = passes.total(spread_of_block, needed, layout, **told)
     shape = n_classes, n_buckets
     first, second = (found["moments"][:, order].reshape(*shape, p) for order in (0, 1))
     count, weight = (found[name].reshape(shape) for name in ("count", "weight"))
     return ClassMoments(np.zeros(p), count, weight, first, second)
+
+
+def layout_of_spread(groups: int, p: int) -> Layout:
+    """Shapes of what one block gives."""
+    return {"count": (groups,), "weight": (groups,), "moments": (groups, 2, p)}
 
 
 def spread_of_block(block: Block, folds: Folds | None, n_classes: int, weighted: bool) -> dict[str, Any]:

@@ -119,7 +119,7 @@ def stream(job: Job) -> Solved:
 
 def _moments_of(job: Job, name: str, features: np.ndarray) -> ClassMoments:
     """Covariances of some features: one pass."""
-    rows = replace(job.rows, take=features if job.rows.take is None else job.rows.take[features])
+    rows = job.rows.features(features)
     return job.kept(name, lambda: class_moments(rows, job.folds, weighted=job.weighted))
 
 

@@ -13,7 +13,8 @@ from scaleshift.auc.job import job_of
 from scaleshift.auc.merging import merged
 from scaleshift.auc.ranker import Question, Ranker
 from scaleshift.auc.solvers import SOLVERS
-from scaleshift.blocks.block import Invalid
+from scaleshift.blocks.block import Invalid, Rows
+from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.parameters import check, is_switch, is_whole
 
@@ -210,11 +211,7 @@ class SparseAUC(Ranker):
             Parameters without a meaning, fewer than two labels, too few rows of one, values that are not
             finite.
         """
-        for name, (meaningful, expected) in self.MEANINGS.items():
-            check(name, getattr(self, name), meaningful, expected)
-        rows = as_rows(X, y, invalid=self.invalid, sparse=True)
-        if sample_weight is not None:
-            rows = with_numbers(rows, weight=sample_weight)
+        rows = self._rows(X, y, sample_weight)
         seed = resuming.seed_of(self.checkpoint, self.random_state)
         name, job = job_of(self, rows, sample_weight is not None, seed)
         solved = SOLVERS[name](resuming.resumable(job, name))
@@ -250,6 +247,18 @@ class SparseAUC(Ranker):
         True
         """
         return merged(self, other)
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Rows with labels and weights; parameters are checked first."""
+        for name, (meaningful, expected) in self.MEANINGS.items():
+            check(name, getattr(self, name), meaningful, expected)
+        rows = as_rows(X, y, invalid=self.invalid, sparse=True)
+        return rows if sample_weight is None else with_numbers(rows, weight=sample_weight)
+
+    def _plan_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Plan:
+        from scaleshift.auc.planning import plan_fit
+
+        return plan_fit(self, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
