@@ -212,7 +212,7 @@ def assembled(
 def _platt(scored: Scored, size: int) -> probability.Curve | None:
     """Probabilities from held-out scores, where both classes have some."""
     counts = scored.pooled(size)
-    return probability.platt(bin_scores(), counts) if (counts.sum(axis=1) > 0).all() else None
+    return probability.platt(bin_scores(counts.shape[1]), counts) if (counts.sum(axis=1) > 0).all() else None
 
 
 def _by_fold(scored: Scored | None, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -61,7 +61,8 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
     name, n_buckets = _solver(asked, rows, n_classes, n_folds)
     folds = divide(rows, "label", n_buckets, seed, "buckets") if n_buckets > 1 else None
     task = task_of(asked, name, rows.n_markers, n_folds, n_buckets, seed)
-    n_screened = min(asked.n_screened, rows.n_markers)
+    fits = int(np.sqrt(MOST_BYTES / state_bytes(n_classes, n_buckets, 1)))
+    n_screened = min(asked.n_screened, rows.n_markers, fits)
     steps = {part: getattr(asked, part) for part in ("block_size", "step_size", "max_iter", "order")}
     steps["start"] = _start(asked, question, rows.n_markers)
     return name, Job(rows, weighted, question, folds, task, n_screened, seed, steps, asked.checkpoint)

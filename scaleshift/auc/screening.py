@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.auc.evidence import screened
+from scaleshift.auc.evidence import t_ranks
 from scaleshift.auc.moments import ClassMoments, bucketed, contrast, weights
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
@@ -51,8 +51,8 @@ def spread_of_block(block: Block, folds: Folds | None, n_classes: int, weighted:
 
 def screened_by_any(
     spread: ClassMoments, signs: list[np.ndarray], parts: list[list[int]], n: int
-) -> np.ndarray:
-    """Features that any part of the rows lets in, ascending.
+) -> tuple[np.ndarray, int]:
+    """Features that any part of the rows lets in, n at most.
 
     Parameters
     ----------
@@ -61,9 +61,18 @@ def screened_by_any(
     signs : list of numpy.ndarray of int8, shape (n_classes,)
         Contrasts that will be asked for.
     parts : list of lists of int
-        Buckets that will be asked for.
+        Buckets that will be asked for. Of few positives each part has favourites of its own.
     n : int
-        Features that each contrast of each part lets in.
+
+    Returns
+    -------
+    features : numpy.ndarray of int
+        Ascending.
+    n_each : int
+        How many each contrast of each part lets in.
     """
-    let_in = [screened(contrast(spread, sign, part), n) for sign in signs for part in parts]
-    return np.unique(np.concatenate(let_in))
+    ranks = np.stack([t_ranks(contrast(spread, sign, part)) for sign in signs for part in parts])
+    entered = np.sort(ranks.min(axis=0))  # with how many of each part a feature is let in
+    n_each = int(entered[n]) if n < len(entered) else len(entered)
+    n_each = max(n_each, 1)
+    return np.flatnonzero(ranks.min(axis=0) < n_each), n_each

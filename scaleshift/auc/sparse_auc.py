@@ -80,7 +80,7 @@ class SparseAUC(Ranker):
     n_halves : int, default 20
         Halves of the rows that `stability` is told from; 0: none.
     n_screened : int, default 1000
-        Candidates of "stream", a contrast and fold.
+        Candidates of "stream", at most: those of largest t on all rows, and outside each fold.
     debias : bool, default False
         Whether the weights of the chosen features are learned again without shrinkage.
     warm_start : bool, default False
