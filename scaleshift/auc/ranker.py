@@ -14,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.auc import answers, result
 from scaleshift.auc.fitting import LearnedRanking
+from scaleshift.auc.tables import table
 from scaleshift.blocks import graph, passes
-from scaleshift.blocks.block import Block, Invalid
+from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.blocks.rows import as_rows
+from scaleshift.errors import DataError
 
 
 class Ranker(ClassifierMixin, BaseEstimator):
@@ -180,9 +182,18 @@ class Ranker(ClassifierMixin, BaseEstimator):
         for name, values in told.items():
             setattr(self, name, values[0] if self.kind_ == "binary" else values)
 
+    def _matched(self, rows: Rows) -> Rows:
+        n, expected = rows.x.shape[1], self.n_features_in_
+        if n != expected and (rows.markers is None or self.markers_ is None):
+            raise DataError(
+                f"X has {n} features, but {type(self).__name__} is expecting {expected} features as input: pass "
+                "the columns that it was fitted on, in their order"
+            )
+        return rows.matched(self.markers_, expected)
+
     def _map(self, leaf: Any, X: Any, columns: int | None = None, **options: Any) -> Any:
         check_is_fitted(self, "learned_")
-        rows = as_rows(X, invalid=self.invalid, sparse=True).matched(self.markers_, self.n_features_in_)
+        rows = self._matched(as_rows(table(X), invalid=self.invalid, sparse=True))
         support = self.support_ if self.support_.size else np.zeros(1, np.int64)
         rows = replace(rows.only(), take=support if rows.take is None else rows.take[support])
         intercept = np.array([one.intercept for one in self.learned_])

@@ -10,6 +10,7 @@ import numpy as np
 
 from scaleshift.auc.job import job_of
 from scaleshift.auc.ranker import Ranker
+from scaleshift.auc.tables import column, table
 from scaleshift.auc.solving import SOLVERS, Job, Solved
 from scaleshift.blocks import noise
 from scaleshift.blocks.block import Invalid
@@ -107,7 +108,9 @@ class SparseAUC(Ranker):
     path_ : xarray.Dataset
         By number of features: weights, objective, held-out AUC.
     solver_ : str
-    n_features_in_, n_invalid_, seed_, n_iter_, objective_path_, coef_history_ (sht)
+    n_iter_ : int
+        Steps of "sht"; 1 of the others, which do not iterate.
+    n_features_in_, n_invalid_, seed_, objective_path_, coef_history_ (sht)
 
     References
     ----------
@@ -211,7 +214,7 @@ class SparseAUC(Ranker):
         """
         for name, (meaningful, expected) in self.MEANINGS.items():
             check(name, getattr(self, name), meaningful, expected)
-        rows = as_rows(X, y, invalid=self.invalid, sparse=True)
+        rows = as_rows(table(X), column(y), invalid=self.invalid, sparse=True)
         if sample_weight is not None:
             rows = with_numbers(rows, weight=sample_weight)
         seed = noise.seed_of(self.random_state)
@@ -230,6 +233,7 @@ class SparseAUC(Ranker):
         if self.markers_ is not None:
             self.feature_names_in_ = np.array(self.markers_, object)
         self.moments_ = solved.moments
+        self.n_iter_ = 1
         for remark, value in (solved.remarks or {}).items():
             setattr(self, remark, value)
         self.prior_ = None
