@@ -72,7 +72,7 @@ def scales(found: Contrast) -> np.ndarray:
 
 def t_statistic(found: Contrast) -> np.ndarray:
     """Student's two-sample t of each feature, (p,); 0 where it is constant."""
-    n = found.count
+    n = found.weight
     variance = found.covariance if found.covariance.ndim == 2 else np.einsum("cpp->cp", found.covariance)
     pooled = np.maximum(n @ variance / max(n.sum() - 2, 1), NEGLIGIBLE * found.delta**2)
     usable = np.isfinite(scales(found)) & (pooled > 0)
