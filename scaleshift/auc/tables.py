@@ -29,8 +29,8 @@ def table(X: Any) -> Any:
         if not isinstance(value, int | float | np.number | np.bool_ | None) or isinstance(value, complex):
             where = ", ".join(map(str, place))
             raise NotANumber(
-                f"X[{where}] is a {type(value).__name__}: the argument must be a number, and no string that looks "
-                "like a number; convert X with X.astype('float64')"
+                f"X[{where}] is a {type(value).__name__}: the argument must be a number, and no string that "
+                "looks like a number; convert X with X.astype('float64')"
             )
     return X.astype(np.float64)
 

@@ -59,8 +59,8 @@ def matrix(X: Any, *, sparse: bool = False) -> tuple[Any, tuple[str, ...] | None
         raise DataError("X is a masked array: fill it first, with X.filled(numpy.nan)")
     if X.ndim != 2:
         raise DataError(
-            f"X has {X.ndim} dimension(s), expected 2 (rows, markers). Reshape your data: X[:, None] makes it "
-            "one marker, X[None] one row"
+            f"X has {X.ndim} dimension(s), expected 2 (rows, markers). Reshape your data: X[:, None] makes "
+            "it one marker, X[None] one row"
         )
     if X.dtype.kind == "c":
         raise DataError(
@@ -71,7 +71,8 @@ def matrix(X: Any, *, sparse: bool = False) -> tuple[Any, tuple[str, ...] | None
         raise DataError(f"X has dtype {X.dtype}, expected numbers: convert it with X.astype('float32')")
     if X.shape[1] == 0:
         raise DataError(
-            f"X has no columns, 0 feature(s) (shape={X.shape}) while a minimum of 1 is required: pass one a marker"
+            f"X has no columns, 0 feature(s) (shape={X.shape}) while a minimum of 1 is required: pass one a "
+            "marker"
         )
     return csr_rows(X) if is_sparse(X) else X, marker_names(names)
 

@@ -17,25 +17,13 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import scaleshift as ss
 from scaleshift.errors import DataError
 
-# What contradicts the design.
-ON_PURPOSE = {
-    "check_sample_weight_equivalence_on_dense_data": "sets cv to a list of splits; folds belong to rows: see "
-    "test_sparse_auc.py for the equality with cv=None",
-    "check_sample_weight_equivalence_on_sparse_data": "as on dense data",
-}
-UNREAD = {
-    "check_estimators_nan_inf": "predict reads the chosen features alone: NaN elsewhere changes no score; passes "
-    "where the feature in question is chosen, as below with k=20"
-}
-
 rng = np.random.default_rng(0)
 Y = np.arange(400) % 4 == 0
 X = rng.normal(size=(400, 8)) + np.outer(Y, [1.5, 1, 0, 0, 0, 0, 0, 0])
 
 
 @parametrize_with_checks(
-    [ss.SparseAUC(random_state=0), ss.SparseAUC(k=20, solver="stream", multi_class="ovo", random_state=0)],
-    expected_failed_checks=lambda estimator: ON_PURPOSE if estimator.k else ON_PURPOSE | UNREAD,
+    [ss.SparseAUC(random_state=0), ss.SparseAUC(k=20, solver="stream", multi_class="ovo", random_state=0)]
 )
 def test_scikit_learn_checks_pass(estimator, check):
     check(estimator)
