@@ -22,6 +22,8 @@ from scaleshift.kernels import dispatch
 
 CENTRE_ROWS = 1_000  # whose mean is the centre of the sums
 
+ROUNDING = 1e-11  # of the squared distance to the centre: a variance below is none, told from squares alone
+
 
 @dataclass(frozen=True)
 class ClassMoments:
@@ -134,7 +136,11 @@ def _part(moments: ClassMoments, classes: np.ndarray, buckets: np.ndarray) -> tu
     with np.errstate(invalid="ignore"):  # without rows: NaN
         mean = first / weight
         second /= weight
-    second -= mean * mean if second.ndim == 1 else np.outer(mean, mean)
+    if second.ndim == 1:
+        second -= mean * mean
+        second[second <= ROUNDING * mean * mean] = 0
+    else:
+        second -= np.outer(mean, mean)
     return np.asarray(count), np.asarray(weight), moments.centre + mean, second
 
 
