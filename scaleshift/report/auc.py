@@ -115,7 +115,7 @@ def auc_path_table(path_: xr.Dataset, path: str | os.PathLike[str] | None = None
 def _written(tables: list[pd.DataFrame], path: str | os.PathLike[str] | None) -> pd.DataFrame:
     table = pd.concat(tables, ignore_index=True)
     if path is not None:
-        text = [name for name in table if table[name].dtype.kind not in "biuf"]
+        text = [str(name) for name in table if table[name].dtype.kind not in "biuf"]
         with replacing(path, ".csv") as temporary:
             write_csv(table, temporary, text)
     return table
