@@ -66,6 +66,7 @@ def _of_path(one: xr.Dataset, path: xr.Dataset) -> list[str]:
     if not here.size or not np.isfinite(auc[here[0]]) or sizes[here[0]] == 1:
         return []
     words, place = [], int(here[0])
+    enough = np.flatnonzero((auc >= auc[place] - error[place]) & (sizes < sizes[place])).tolist()
     if sizes[0] == 1 and np.isfinite(auc[0]):
         coef = path["coef"].transpose("k", "feature").values[0]
         names = path["feature"].values[np.flatnonzero(np.nan_to_num(coef))]
@@ -73,9 +74,8 @@ def _of_path(one: xr.Dataset, path: xr.Dataset) -> list[str]:
             words.append(
                 f"one feature, {short(names[0], LONGEST_NAME)}, has a held-out AUC of {number(auc[0])}"
             )
-    enough = np.flatnonzero((auc >= auc[place] - error[place]) & (sizes < sizes[place]))
-    if enough.size:
-        least = int(enough[0])
+    if enough and not (enough[0] == 0 and words):
+        least = enough[0]
         n = f"{sizes[least]} feature{'' if sizes[least] == 1 else 's'}"
         words.append(f"{n} would do within a standard error: held-out AUC {number(auc[least])}")
     return words
@@ -138,12 +138,12 @@ def number(value: float) -> str:
 
     Examples
     --------
-    >>> number(0.91234), number(0.99987), number(0.00012), number(1.0), number(float("nan"))
+    >>> number(0.91234), number(0.99987), number(0.00012), number(0.9999999), number(float("nan"))
     ('0.912', '0.99987', '0.00012', '1.000', '-')
     """
     if np.isnan(value):
         return "-"
     apart = min(abs(value), abs(1 - value))
-    if apart == 0 or apart >= 9.5e-3:
+    if apart < 5e-6 or apart >= 9.5e-3:
         return f"{value:.3f}"
     return f"{value:.{min(int(np.ceil(-np.log10(apart))) + 1, 6)}f}"
