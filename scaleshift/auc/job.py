@@ -9,13 +9,15 @@ import numpy as np
 from scaleshift.auc.contrasts import Contrasts, contrasts
 from scaleshift.auc.fitting import Task
 from scaleshift.auc.selection import Options, divided
-from scaleshift.auc.solving import SPARSE, Job, state_bytes
+from scaleshift.auc.solvers import SPARSE
+from scaleshift.auc.solving import Job, state_bytes
 from scaleshift.auc.stability import halves
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Rows
 from scaleshift.blocks.folds import divide
 from scaleshift.errors import DataError
 
+OF_DESCENTS = (5, 10, 20, 30, 40, 50, 60, 80, 100)  # each is a run of its own
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 30, 40, 50, 60, 80, 100)
 ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
 FEW_BYTES = 64_000_000  # of sums, up to which there are two buckets a fold, for more halves
@@ -37,6 +39,12 @@ class Asked(Protocol):
     n_halves: int
     n_screened: int
     debias: bool
+    warm_start: bool
+    block_size: int | None
+    step_size: float | None
+    max_iter: int | None
+    order: Any
+    checkpoint: Any
 
 
 def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Job]:
@@ -48,19 +56,36 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
     rows = rows.only("label", *(["weight"] if weighted else []))
     question = contrasts(rows.categories("label"), asked.pos_label, asked.multi_class)
     n_classes = len(rows.categories("label"))
-    n_folds = 0 if asked.cv is None else _n_folds(rows, question, asked.cv)
+    # With an order, blocks are those of the rows as they stand: parts of the rows would make others of them.
+    n_folds = 0 if asked.cv is None or asked.order is not None else _n_folds(rows, question, asked.cv)
     name, n_buckets = _solver(asked, rows, n_classes, n_folds)
     folds = divide(rows, "label", n_buckets, seed, "buckets") if n_buckets > 1 else None
-    sizes, only = _sizes(asked.k, rows.n_markers)
-    task = Task(
-        Options(sizes, _alphas(asked.alpha, n_folds), bool(asked.scale), bool(asked.positive)),
+    task = task_of(asked, name, rows.n_markers, n_folds, n_buckets, seed)
+    fits = int(np.sqrt(MOST_BYTES / state_bytes(n_classes, n_buckets, 1)))
+    n_screened = min(asked.n_screened, rows.n_markers, fits)
+    steps = {part: getattr(asked, part) for part in ("block_size", "step_size", "max_iter", "order")}
+    steps["start"] = _start(asked, question, rows.n_markers)
+    return name, Job(rows, weighted, question, folds, task, n_screened, seed, steps, asked.checkpoint)
+
+
+def task_of(asked: Asked, solver: str, n_features: int, n_folds: int, n_buckets: int, seed: int) -> Task:
+    """What is asked of every contrast."""
+    sizes, only = _sizes(asked.k, n_features, solver)
+    alphas = (0.0,) if solver == "sht" and asked.alpha is None else _alphas(asked.alpha, n_folds)
+    return Task(
+        Options(sizes, alphas, bool(asked.scale), bool(asked.positive), bool(asked.debias)),
         asked.selection,
         only,
         divided(n_buckets, n_folds) if n_folds else [],
         halves(n_buckets, asked.n_halves // 2, seed) if n_buckets > 2 and asked.n_halves > 1 else [],
-        bool(asked.debias),
     )
-    return name, Job(rows, weighted, question, folds, task, min(asked.n_screened, rows.n_markers), seed)
+
+
+def _start(asked: Asked, question: Contrasts, n_features: int) -> np.ndarray | None:
+    """Weights of an earlier fit to start from: of the same contrast alone."""
+    earlier = getattr(asked, "coef_", None) if asked.warm_start else None
+    fits = earlier is not None and earlier.shape == (n_features,) and question.kind == "binary"
+    return earlier if fits else None
 
 
 def _n_folds(rows: Rows, question: Contrasts, cv: int) -> int:
@@ -96,13 +121,16 @@ def _solver(asked: Asked, rows: Rows, n_classes: int, n_folds: int) -> tuple[str
     return name, 2 * n_folds if few and asked.n_halves > 1 else n_folds
 
 
-def _sizes(k: Any, n_features: int) -> tuple[tuple[int, ...], int | None]:
+def _sizes(k: Any, n_features: int, solver: str) -> tuple[tuple[int, ...], int | None]:
     """Numbers of features, and the place of the one that is given."""
     if k is None:
-        return tuple(size for size in SIZES if size <= n_features), None
+        grid = OF_DESCENTS if solver == "sht" and n_features > OF_DESCENTS[0] else SIZES
+        return tuple(size for size in grid if size <= n_features), None
     given = sorted({min(int(size), n_features) for size in np.atleast_1d(k)})
     if np.ndim(k):
         return tuple(given), None
+    if solver == "sht":
+        return tuple(given), 0
     sizes = (*(size for size in SIZES if size < given[0]), given[0])
     return sizes, len(sizes) - 1
 

@@ -148,13 +148,18 @@ def class_moments(rows: Rows, folds: Folds | None, *, weighted: bool = False) ->
     p, groups = rows.n_markers, n_classes * n_buckets
     few = first_rows(rows, CENTRE_ROWS)
     centre = few.mean(axis=0, dtype=np.float64) if len(few) else np.zeros(p)
-    layout: Layout = {"count": (groups,), "weight": (groups,), "sum": (groups, p), "scatter": (groups, p, p)}
+    layout = layout_of_moments(groups, p)
     needed = rows.only("label", *(["weight"] if weighted else []))
     found = passes.total(
         scatter_of_block, needed, layout, folds=folds, n_classes=n_classes, centre=centre, weighted=weighted
     )
     shaped = {name: values.reshape(n_classes, n_buckets, *values.shape[1:]) for name, values in found.items()}
     return ClassMoments(centre, **shaped)
+
+
+def layout_of_moments(groups: int, p: int) -> Layout:
+    """Shapes of what one block gives."""
+    return {"count": (groups,), "weight": (groups,), "sum": (groups, p), "scatter": (groups, p, p)}
 
 
 def scatter_of_block(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,9 +14,44 @@ from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.auc import answers, result
 from scaleshift.auc.fitting import LearnedRanking
+from scaleshift.auc.moments import ClassMoments
+from scaleshift.auc.solving import Job, Solved
 from scaleshift.blocks import graph, passes
 from scaleshift.blocks.block import Block, Invalid
 from scaleshift.blocks.rows import as_rows
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a fit was asked, beside its parameters: fitted attributes, each with "_" at its end."""
+
+    classes: np.ndarray  # of two labels the second is the positive one
+    labels: np.ndarray  # as they came, in their order
+    contrasts: list[str]
+    signs: np.ndarray  # (n_contrasts, n_labels) int8
+    kind: str  # "binary", "ovr", "ovo"
+    markers: tuple[str, ...] | None
+    n_features_in: int
+    n_folds: int
+    solver: str
+    seed: int
+
+    @classmethod
+    def of(cls, job: Job, solver: str) -> Question:
+        """The question of a job."""
+        asked, rows = job.contrasts, job.rows
+        return cls(
+            asked.classes,
+            rows.categories("label"),
+            list(asked.names),
+            np.stack(asked.sign),
+            asked.kind,
+            rows.markers,
+            rows.n_markers,
+            job.n_folds,
+            solver,
+            job.seed,
+        )
 
 
 class Ranker(ClassifierMixin, BaseEstimator):
@@ -29,6 +64,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
     classes_: np.ndarray
     markers_: tuple[str, ...] | None
     n_features_in_: int
+    moments_: ClassMoments | None  # of solver "moments", which `merge` needs
     prior_: np.ndarray | None  # (n_classes,) None: that of the training rows
     seed_: int
     support_: np.ndarray
@@ -144,6 +180,19 @@ class Ranker(ClassifierMixin, BaseEstimator):
 
         persistence.save(self, path)
 
+    def _learn(self, solved: Solved, question: Question) -> Self:
+        """Set what was learned."""
+        self.learned_, self.moments_ = list(solved.learned), solved.moments
+        for name, value in vars(question).items():
+            setattr(self, f"{name}_", value)
+        if question.markers is not None:
+            self.feature_names_in_ = np.array(question.markers, object)
+        for remark, value in (solved.remarks or {}).items():
+            setattr(self, remark, value)
+        self.prior_ = None
+        self._expose()
+        return self
+
     # For the rankings themselves -----------------------------------------------------------------------
 
     @property
@@ -184,7 +233,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "learned_")
         rows = as_rows(X, invalid=self.invalid, sparse=True).matched(self.markers_, self.n_features_in_)
         support = self.support_ if self.support_.size else np.zeros(1, np.int64)
-        rows = replace(rows.only(), take=support if rows.take is None else rows.take[support])
+        rows = rows.only().features(support)
         intercept = np.array([one.intercept for one in self.learned_])
         slope = np.array([one.slope for one in self.learned_])
         told = {

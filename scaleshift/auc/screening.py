@@ -5,16 +5,16 @@ One pass whose cost grows with the number of features, not with its square.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from scaleshift.auc.evidence import Evidence, screened
-from scaleshift.auc.moments import ClassMoments, bucketed, class_moments, contrast, weights
+from scaleshift.auc.evidence import t_ranks
+from scaleshift.auc.moments import ClassMoments, bucketed, contrast, weights
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.folds import Folds
+from scaleshift.blocks.statistics import Layout
 from scaleshift.kernels import dispatch
 
 
@@ -23,13 +23,18 @@ def class_spread(rows: Rows, folds: Folds | None, *, weighted: bool) -> ClassMom
     n_classes, n_buckets = len(rows.categories("label")), folds.n_folds if folds else 1
     groups, p = n_classes * n_buckets, rows.n_markers
     needed = rows.only("label", *(["weight"] if weighted else []))
-    layout = {"count": (groups,), "weight": (groups,), "moments": (groups, 2, p)}
+    layout = layout_of_spread(groups, p)
     told: dict[str, Any] = {"folds": folds, "n_classes": n_classes, "weighted": weighted}
     found = passes.total(spread_of_block, needed, layout, **told)
     shape = n_classes, n_buckets
     first, second = (found["moments"][:, order].reshape(*shape, p) for order in (0, 1))
     count, weight = (found[name].reshape(shape) for name in ("count", "weight"))
     return ClassMoments(np.zeros(p), count, weight, first, second)
+
+
+def layout_of_spread(groups: int, p: int) -> Layout:
+    """Shapes of what one block gives."""
+    return {"count": (groups,), "weight": (groups,), "moments": (groups, 2, p)}
 
 
 def spread_of_block(block: Block, folds: Folds | None, n_classes: int, weighted: bool) -> dict[str, Any]:
@@ -44,46 +49,30 @@ def spread_of_block(block: Block, folds: Folds | None, n_classes: int, weighted:
     }
 
 
-def stream_evidence(
-    rows: Rows,
-    folds: Folds | None,
-    signs: list[np.ndarray],
-    parts: list[list[int]],
-    n_screened: int,
-    *,
-    weighted: bool,
-) -> Evidence:
-    """Moments of the features that any part of the rows lets in: two passes.
+def screened_by_any(
+    spread: ClassMoments, signs: list[np.ndarray], parts: list[list[int]], n: int
+) -> tuple[np.ndarray, int]:
+    """Features that any part of the rows lets in, n at most.
 
     Parameters
     ----------
-    rows : Rows
-    folds : Folds or None
-        Their buckets.
+    spread : ClassMoments
+        Of all features.
     signs : list of numpy.ndarray of int8, shape (n_classes,)
         Contrasts that will be asked for.
     parts : list of lists of int
-        Buckets that will be asked for.
-    n_screened : int
-        Features that each contrast of each part lets in.
-    weighted : bool
+        Buckets that will be asked for. Of few positives each part has favourites of its own.
+    n : int
+
+    Returns
+    -------
+    features : numpy.ndarray of int
+        Ascending.
+    n_each : int
+        How many each contrast of each part lets in.
     """
-    spread = class_spread(rows, folds, weighted=weighted)
-    let_in = [screened(contrast(spread, sign, part), n_screened) for sign in signs for part in parts]
-    candidates = np.unique(np.concatenate(let_in))
-    moments = _moments_of(rows, folds, candidates, weighted)
-    return Evidence(moments, candidates, spread, n_screened)
-
-
-def with_overlooked(
-    evidence: Evidence, rows: Rows, folds: Folds | None, missed: np.ndarray, *, weighted: bool
-) -> Evidence:
-    """The same with more candidates: one pass."""
-    candidates = np.union1d(evidence.candidates, missed)
-    moments = _moments_of(rows, folds, candidates, weighted)
-    return replace(evidence, moments=moments, candidates=candidates, overlooked=tuple(missed.tolist()))
-
-
-def _moments_of(rows: Rows, folds: Folds | None, features: np.ndarray, weighted: bool) -> ClassMoments:
-    taken = features if rows.take is None else rows.take[features]
-    return class_moments(replace(rows, take=taken), folds, weighted=weighted)
+    ranks = np.stack([t_ranks(contrast(spread, sign, part)) for sign in signs for part in parts])
+    entered = np.sort(ranks.min(axis=0))  # with how many of each part a feature is let in
+    n_each = int(entered[n]) if n < len(entered) else len(entered)
+    n_each = max(n_each, 1)
+    return np.flatnonzero(ranks.min(axis=0) < n_each), n_each

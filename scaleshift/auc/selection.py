@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from scaleshift.auc.evidence import Evidence
-from scaleshift.auc.ranking import binormal_auc, products, sparse_path
+from scaleshift.auc.moments import Contrast
+from scaleshift.auc.ranking import binormal_auc, debiased, products, sparse_path
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,16 @@ class Options:
     alphas: tuple[float, ...]  # shrinkage, ascending
     scale: bool = True
     positive: bool = False
+    debias: bool = False
+
+    def path(
+        self, found: Contrast, alpha: float, among: np.ndarray | None, size: int | None = None
+    ) -> np.ndarray:
+        """Rankings of all sizes, or of one: (n_sizes, p)."""
+        sizes = self.sizes if size is None else (size,)
+        how = {"scale": self.scale, "positive": self.positive}
+        path = sparse_path(found, sizes, alpha=alpha, among=among, **how)
+        return debiased(found, path, **how) if self.debias else path
 
 
 @dataclass(frozen=True)
@@ -71,14 +82,7 @@ def cross_validated(
         training, held_out = evidence.contrast(sign, inside), evidence.contrast(sign, out)
         among = evidence.among(sign, inside)
         for i, alpha in enumerate(options.alphas):
-            path = sparse_path(
-                training,
-                options.sizes,
-                alpha=alpha,
-                scale=options.scale,
-                positive=options.positive,
-                among=among,
-            )
+            path = options.path(training, alpha, among)
             _, own = products(training, path)
             path /= np.sqrt(np.where(own > 0, own, 1))[:, None]
             weights[fold, i] = path

@@ -22,7 +22,7 @@ from scaleshift.blocks.block import Rows
 from scaleshift.blocks.chained import checked, edges
 from scaleshift.blocks.folds import divide
 from scaleshift.errors import DataError
-from scaleshift.parameters import check, is_whole
+from scaleshift.parameters import check, check_switch, is_whole
 
 MOMENT_BLOCKS, MOMENT_COLUMNS, MOMENT_BYTES = 32, 2_000, 512_000_000  # up to which steps need no rows
 CHAIN_BYTES = 64_000_000  # of a block, up to which many steps are one task
@@ -88,7 +88,7 @@ def descend(
     scale: bool = True,
     alpha: float = 0.0,
     start: Any = None,
-    seed: int = 0,
+    seed: int | None = 0,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Descent:
     """Run SHT-AUC, Algorithm 1: w <- H_k(w - step * gradient of a block's objective), block after block.
@@ -118,8 +118,8 @@ def descend(
         Shrinkage: alpha diag(S+ + S-) is added to S+ + S-.
     start : array-like, shape (n_features,), optional
         First iterate, in reciprocal units of X; by default 0.
-    seed : int, default 0
-        Of blocks and draws.
+    seed : int or None, default 0
+        Of blocks and draws; None takes that of the checkpoint, or a fresh one.
     checkpoint : path, optional
         Where the state is kept after every epoch; a killed run goes on from it, to the same bits.
 
@@ -154,7 +154,7 @@ def descend(
     rows = rows.only("label", *({"weight"} & {*rows.columns, *rows.unread}))
     given = given_of(rows, sign)
     resumed = checkpoints.read(checkpoint)
-    seed = noise.seed_of(seed) if resumed is None else resumed.seed
+    seed = resumed.seed if seed is None and resumed is not None else noise.seed_of(seed)
     if block_size is None:
         block_size = _block_size(rows, given.mass)
     n_parts = len(edges(rows.x.shape[0], block_size)) - 1
@@ -166,9 +166,11 @@ def descend(
     first = _first(start, way.problem)
     job = checkpoints.fingerprint(
         {
-            "parameters": [k, block_size, step_size, bool(scale), float(alpha), seed],
+            "parameters": [
+                str(value) for value in (k, block_size, step_size, bool(scale), float(alpha), seed)
+            ],
             "steps": _digest(numbers),
-            "start": _digest(first),
+            "start": None if start is None else _digest(np.asarray(start, np.float64)),
             "rows": [rows.x.shape, *way.problem.fingerprint],
         }
     )
@@ -201,7 +203,7 @@ def _check(
     for name, value in {"block_size": block_size, "max_iter": max_iter}.items():
         check(name, value, lambda v: v is None or (is_whole(v) and v >= 1), "a whole number from 1, or None")
     check("step_size", step_size, lambda v: v is None or 0 < v < np.inf, "a number above 0, or None")
-    check("scale", scale, lambda value: value in (True, False), "True or False")
+    check_switch("scale", scale)
     check("alpha", alpha, lambda value: 0 <= value < np.inf, "a number from 0")
     if order is not None and block_size is None:
         raise DataError("order names blocks of no known size: give block_size too")
@@ -211,7 +213,7 @@ def _block_size(rows: Rows, mass: np.ndarray) -> int:
     """Of 8 blocks, or of fewer where the rarer class has less than 40 rows."""
     n = rows.x.shape[0]
     share = float(mass.min() / mass.sum())
-    return max(n // int(np.clip(share * n / RARE_ROWS, 1, N_BLOCKS)), 1)
+    return max(-(-n // int(np.clip(share * n / RARE_ROWS, 1, N_BLOCKS))), 1)
 
 
 def _numbers(order: Any, n_parts: int, max_iter: int | None, seed: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,9 +15,14 @@ from scaleshift.auc.fitting import LearnedRanking, Task, learned
 from scaleshift.auc.held_out import Rankings
 from scaleshift.auc.judging import Judged, judge, overlooked
 from scaleshift.auc.moments import ClassMoments, class_moments
-from scaleshift.auc.screening import class_spread, stream_evidence, with_overlooked
+from scaleshift.auc.screening import class_spread, screened_by_any
 from scaleshift.blocks.block import Rows
 from scaleshift.blocks.folds import Folds
+
+
+def _made(name: str, make: Callable[[], ClassMoments]) -> ClassMoments:
+    """Sums of a pass, without a folder that keeps them."""
+    return make()
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,9 @@ class Job:
     task: Task
     n_screened: int
     seed: int
+    steps: Mapping[str, Any]  # what "sht" is told beside
+    checkpoint: str | os.PathLike[str] | None = None
+    kept: Callable[[str, Callable[[], ClassMoments]], ClassMoments] = _made  # sums of a pass, by its name
 
     @property
     def n_folds(self) -> int:
@@ -52,7 +61,7 @@ class Solved:
 
 def moments(job: Job) -> Solved:
     """One pass for covariances of all features, one over held-out rows."""
-    found = class_moments(job.rows, job.folds, weighted=job.weighted)
+    found = job.kept("moments", lambda: class_moments(job.rows, job.folds, weighted=job.weighted))
     return from_moments(found, job.contrasts, job.task, job.rows.n_markers, _judge(job))
 
 
@@ -71,7 +80,7 @@ def from_moments(
 
 def screen(job: Job) -> Solved:
     """One pass for variances of all features, one over held-out rows: features count as independent."""
-    spread = class_spread(job.rows, job.folds, weighted=job.weighted)
+    spread = job.kept("spread", lambda: class_spread(job.rows, job.folds, weighted=job.weighted))
     evidence = Evidence(spread, np.arange(job.rows.n_markers))
     task = replace(job.task, options=replace(job.task.options, alphas=(0.0,)))
     rankings, _ = learned(evidence, job.contrasts.sign, task, job.rows.n_markers, _judge(job))
@@ -87,32 +96,36 @@ def stream(job: Job) -> Solved:
     d, signs = job.rows.n_markers, job.contrasts.sign
     every = list(range(job.folds.n_folds if job.folds else 1))
     inside = [[bucket for bucket in every if bucket not in out] for out in job.task.folds]
-    parts = [every, *inside, *job.task.halves]
-    evidence = stream_evidence(job.rows, job.folds, signs, parts, job.n_screened, weighted=job.weighted)
+    parts = [every, *inside]  # halves, which only tell of stability, choose among these candidates
+    spread = job.kept("spread", lambda: class_spread(job.rows, job.folds, weighted=job.weighted))
+    candidates, n_each = screened_by_any(spread, signs, parts, job.n_screened)
+    evidence = Evidence(_moments_of(job, "candidates", candidates), candidates, spread, n_each)
     for last in (False, True):
         rankings, judged = learned(evidence, signs, job.task, d, lambda folds, final: job.judge(folds, final))
         assert judged is not None
         assert judged.across is not None
-        assert evidence.spread is not None
         more = [
-            overlooked(across, evidence.spread, sign, found.coef, found.alpha, evidence.candidates)
+            overlooked(across, spread, sign, found.coef, found.alpha, evidence.candidates)
             for across, sign, found in zip(judged.across, signs, rankings, strict=True)
         ]
         missed = np.unique(np.concatenate(more))
         if last or not missed.size:
             break
-        evidence = with_overlooked(evidence, job.rows, job.folds, missed, weighted=job.weighted)
+        candidates = np.union1d(candidates, missed)
+        moments_ = _moments_of(job, "overlooked", candidates)
+        evidence = Evidence(moments_, candidates, spread, n_each, tuple(missed.tolist()))
     return Solved(rankings, remarks={"n_overlooked_": missed.size})
+
+
+def _moments_of(job: Job, name: str, features: np.ndarray) -> ClassMoments:
+    """Covariances of some features: one pass."""
+    rows = job.rows.features(features)
+    return job.kept(name, lambda: class_moments(rows, job.folds, weighted=job.weighted))
 
 
 def _judge(job: Job) -> Callable[[list[Rankings], np.ndarray], Judged] | None:
     """Held-out rows are asked where there are folds."""
     return (lambda folds, final: job.judge(folds, None)) if job.n_folds else None
-
-
-# What each name stands for; a new solver is one entry.
-SOLVERS: dict[str, Callable[[Job], Solved]] = {"moments": moments, "stream": stream, "screen": screen}
-SPARSE = ("stream", "screen")  # those that take sparse rows
 
 
 def state_bytes(n_classes: int, n_buckets: int, n_features: int) -> int:

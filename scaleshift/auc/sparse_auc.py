@@ -8,11 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from scaleshift.auc import resuming
 from scaleshift.auc.job import job_of
-from scaleshift.auc.ranker import Ranker
-from scaleshift.auc.solving import SOLVERS, Job, Solved
-from scaleshift.blocks import noise
-from scaleshift.blocks.block import Invalid
+from scaleshift.auc.merging import merged
+from scaleshift.auc.ranker import Question, Ranker
+from scaleshift.auc.solvers import SOLVERS
+from scaleshift.blocks.block import Invalid, Rows
+from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.parameters import check, is_switch, is_whole
 
@@ -78,7 +80,7 @@ class SparseAUC(Ranker):
     n_halves : int, default 20
         Halves of the rows that `stability` is told from; 0: none.
     n_screened : int, default 1000
-        Candidates of "stream", a contrast and fold.
+        Candidates of "stream", at most: those of largest t on all rows, and outside each fold.
     debias : bool, default False
         Whether the weights of the chosen features are learned again without shrinkage.
     warm_start : bool, default False
@@ -209,32 +211,54 @@ class SparseAUC(Ranker):
             Parameters without a meaning, fewer than two labels, too few rows of one, values that are not
             finite.
         """
+        rows = self._rows(X, y, sample_weight)
+        seed = resuming.seed_of(self.checkpoint, self.random_state)
+        name, job = job_of(self, rows, sample_weight is not None, seed)
+        solved = SOLVERS[name](resuming.resumable(job, name))
+        return self._learn(solved, Question.of(job, name))
+
+    def merge(self, other: SparseAUC) -> SparseAUC:
+        """A ranking of the rows of both: their sums are added, no row is needed.
+
+        Parameters
+        ----------
+        other : SparseAUC
+            Fitted with solver "moments", on the same labels, features and number of folds.
+
+        Returns
+        -------
+        SparseAUC
+            A new one with the parameters of this. What is told by rows alone, `auc_` and the held-out AUCs of
+            `path_`, is NaN; probabilities are those of normal scores.
+
+        Raises
+        ------
+        DataError
+            If the two do not fit together.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> y = np.arange(400) % 2
+        >>> X = rng.normal(size=(400, 4)) + y[:, None]
+        >>> here, there, both = (SparseAUC(k=2, cv=None) for _ in range(3))
+        >>> merged = here.fit(X[:150], y[:150]).merge(there.fit(X[150:], y[150:]))
+        >>> bool(np.allclose(merged.coef_, both.fit(X, y).coef_))
+        True
+        """
+        return merged(self, other)
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Rows with labels and weights; parameters are checked first."""
         for name, (meaningful, expected) in self.MEANINGS.items():
             check(name, getattr(self, name), meaningful, expected)
         rows = as_rows(X, y, invalid=self.invalid, sparse=True)
-        if sample_weight is not None:
-            rows = with_numbers(rows, weight=sample_weight)
-        seed = noise.seed_of(self.random_state)
-        name, job = job_of(self, rows, sample_weight is not None, seed)
-        return self._set(name, job, SOLVERS[name](job))
+        return rows if sample_weight is None else with_numbers(rows, weight=sample_weight)
 
-    def _set(self, name: str, job: Job, solved: Solved) -> Self:
-        """Set what was learned."""
-        asked = job.contrasts
-        self.learned_ = list(solved.learned)
-        self.kind_, self.contrasts_ = asked.kind, list(asked.names)
-        self.signs_ = np.stack(asked.sign)
-        self.classes_ = asked.classes
-        self.solver_, self.seed_ = name, job.seed
-        self.markers_, self.n_features_in_ = job.rows.markers, job.rows.n_markers
-        if self.markers_ is not None:
-            self.feature_names_in_ = np.array(self.markers_, object)
-        self.moments_ = solved.moments
-        for remark, value in (solved.remarks or {}).items():
-            setattr(self, remark, value)
-        self.prior_ = None
-        self._expose()
-        return self
+    def _plan_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Plan:
+        from scaleshift.auc.planning import plan_fit
+
+        return plan_fit(self, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

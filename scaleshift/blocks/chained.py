@@ -111,25 +111,22 @@ class Walk:
     def __call__(self, state: State, read: Callable[[int], Block], parameters: Mapping[str, Any]) -> State:
         """The state after the run; the one that came is not changed."""
         state = {name: np.array(value) for name, value in state.items()}
-        at_hand: dict[int, Block] = {}
+        several, at_hand = len(self.run.steps) > 1, dict[int, Block]()
 
-        def block(number: int, *, again: bool) -> Block:
-            if number in at_hand:
-                return at_hand[number]
-            found = read(number)
+        def block(number: int) -> Block:
+            found = at_hand.get(number) or read(number)
             if self.refuses:
                 states.refuse_rows(found)
-            if again:
+            if several:
                 at_hand[number] = found
             return found
 
         for step in self.run.steps:
-            again = len(self.run.steps) > 1
             if isinstance(step, slice):
-                parts = [self._part(block(i, again=again), i, step) for i in sorted(_blocks(step, self.ends))]
+                parts = [self._part(block(i), i, step) for i in sorted(_blocks(step, self.ends))]
                 rows = _joined(parts)
             else:
-                rows = self._gathered(step, lambda number: block(number, again=again))  # noqa: B023
+                rows = self._gathered(step, block)
             state = self.kernel(rows, state, **parameters)
         return state
 

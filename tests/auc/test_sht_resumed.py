@@ -77,9 +77,17 @@ def test_a_run_that_is_done_is_not_done_again(tmp_path):
     assert os.stat(tmp_path / "state" / "zarr.json").st_mtime_ns == before
 
 
+def test_a_seed_that_was_drawn_is_kept(tmp_path, monkeypatch):
+    killed_after(1, monkeypatch, tmp_path / "state", seed=None)
+    seed = checkpoint.read(tmp_path / "state").seed
+    assert_same_bits(run(tmp_path / "state", seed=None), run(seed=seed))
+
+
 def test_other_chunks_are_the_same_job(tmp_path, monkeypatch):
-    killed_after(2, monkeypatch, tmp_path / "state")
-    np.testing.assert_allclose(run(tmp_path / "state", chunk=70).coef, run().coef, rtol=1e-8)
+    start = RNG.normal(size=8)
+    killed_after(2, monkeypatch, tmp_path / "state", start=start)
+    found, expected = run(tmp_path / "state", chunk=70, start=start), run(start=start)
+    np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +99,11 @@ def test_other_chunks_are_the_same_job(tmp_path, monkeypatch):
         {"scale": False},
         {"step_size": 0.01},
         {"start": np.ones(8)},
+        {"seed": 1},
         {"x": X + 0.01 * RNG.normal(size=X.shape)},
         {"x": X[:, :7]},
     ],
-    ids=["k", "blocks", "alpha", "scale", "step", "start", "rows", "features"],
+    ids=["k", "blocks", "alpha", "scale", "step", "start", "seed", "rows", "features"],
 )
 def test_the_state_of_another_job_is_refused(tmp_path, monkeypatch, changed):
     killed_after(2, monkeypatch, tmp_path / "state")

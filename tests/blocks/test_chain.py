@@ -80,9 +80,11 @@ def test_steps_on_blocks_are_those_of_a_loop(chunk, run_bytes, monkeypatch):
 
 
 @pytest.mark.parametrize("chunk", [None, 1, 7, 50])
-@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("kept", [False, True, "made again"])
 def test_kept_blocks_and_lazy_labels(chunk, kept, monkeypatch):
     monkeypatch.setattr(chained, "RUN_BYTES", 0)
+    if kept == "made again":
+        monkeypatch.setattr(passes, "SHARE_KEPT", 0)
     lazy = as_rows(*(X, Y) if chunk is None else (da.from_array(X, chunks=(chunk, 3)), da.from_array(Y)))
     source = passes.keep(lazy, itself, 8) if kept else lazy
     found = passes.chain(step, start(), source, ORDER, block_size=15)
