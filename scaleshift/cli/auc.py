@@ -11,7 +11,6 @@ import click
 import numpy as np
 from rich.console import Console
 
-from scaleshift.auc.solving import SOLVERS
 from scaleshift.cli import options, zarr_groups
 from scaleshift.cli.auc_data import Asked, AucData, read
 from scaleshift.cli.opening import reading
@@ -40,6 +39,16 @@ def _folds(context: click.Context, parameter: click.Parameter, n: int) -> int | 
     if n == 1:
         raise click.BadParameter("1 fold leaves nothing to learn from: expected 0, or 2 and more")
     return n or None
+
+
+def _solver(context: click.Context, parameter: click.Parameter, name: str) -> str:
+    """A known name; solvers are imported where one is asked for, since that takes a second."""
+    if name != "auto":
+        from scaleshift.auc.solvers import SOLVERS
+
+        if name not in SOLVERS:
+            raise click.BadParameter(f"{name!r}: expected one of auto, {', '.join(SOLVERS)}")
+    return name
 
 
 @click.command()
@@ -80,11 +89,13 @@ def _folds(context: click.Context, parameter: click.Parameter, n: int) -> int | 
 )
 @click.option(
     "--solver",
-    type=click.Choice(["auto", *SOLVERS]),
     default="auto",
     show_default=True,
-    help="moments: covariances of all features, in one pass. stream: of the most promising, for thousands of "
-    "features. screen: each feature by itself, what the others are to be measured by.",
+    metavar="NAME",
+    callback=_solver,
+    help="auto: moments or stream, by the number of features. moments: covariances of all features, in one pass. stream: of the most promising, for thousands of "
+    "features. screen: each feature by itself, what the others are to be measured by. sht: stochastic hard "
+    "thresholding, as published.",
 )
 @click.option(
     "--cv",

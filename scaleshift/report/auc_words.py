@@ -71,8 +71,9 @@ def _of_path(one: xr.Dataset, path: xr.Dataset) -> list[str]:
         coef = path["coef"].transpose("k", "feature").values[0]
         names = path["feature"].values[np.flatnonzero(np.nan_to_num(coef))]
         if names.size:
+            also = ", within a standard error" if 0 in enough else ""
             words.append(
-                f"one feature, {short(names[0], LONGEST_NAME)}, has a held-out AUC of {number(auc[0])}"
+                f"one feature, {short(names[0], LONGEST_NAME)}, has a held-out AUC of {number(auc[0])}{also}"
             )
     if enough and not (enough[0] == 0 and words):
         least = enough[0]

@@ -223,7 +223,7 @@ def test_without_cross_validation_no_auc_is_claimed(study):
     assert result["features"][0]["stability"] is None
 
 
-@pytest.mark.parametrize("solver", ["moments", "stream", "screen"])
+@pytest.mark.parametrize("solver", ["moments", "stream", "screen", "sht"])
 def test_solvers_have_their_names(study, solver):
     result = found(study, "--solver", solver)
     assert result["attributes"]["solver"] == solver
@@ -271,8 +271,11 @@ def test_results_are_not_written_into_the_study(study):
 def test_a_fit_with_a_checkpoint_gives_the_same_numbers_twice(study, tmp_path):
     given = ["--features", "2", "--checkpoint", tmp_path / "state"]
     first, again = found(study, *given), found(study, *given)
+    assert (tmp_path / "state").exists()
     assert first == again
     assert first["features"] == found(study, "--features", "2")["features"]
+    for other in (["--negative", "T cells"], ["--select", "sample == S1"]):
+        assert "is of other data or parameters" in one_line(auc(study, *given, *other, code=1))
 
 
 def test_rows_of_nan_are_refused_or_left_out(tmp_path):
@@ -311,7 +314,7 @@ def test_a_chunk_that_cannot_be_read_is_told_with_its_store(tmp_path):
         (["--positive", "NK", "--select", "day == 9"], "no sample has day '9'", 2),
         (["--positive", "NK", "--markers", "CD33"], "CD33", 1),
         (["--positive", "NK", "--output", "auc.png"], "--output takes a folder", 2),
-        (["--positive", "NK", "--solver", "lasso"], "'lasso' is not one of", 2),
+        (["--positive", "NK", "--solver", "lasso"], "expected one of auto, moments", 2),
         (["--positive", "NK", "--select", "day == 3"], "'NK' has 0 cell(s) in the samples with day == 3", 1),
     ],
 )
