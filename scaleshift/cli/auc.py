@@ -23,6 +23,11 @@ MIN_WIDTH = 80
 TABLE, PATH_TABLE, PICTURE = "features.csv", "path.csv", "auc.png"
 FEATURES, PATH, MODEL = "features.zarr", "path.zarr", "ranking"
 
+SAME_SAMPLES = (
+    "held-out cells are of the same samples; to see how the ranking does on others, learn from some "
+    "(--select) and score the rest"
+)
+
 
 def _sizes(context: click.Context, parameter: click.Parameter, text: str | None) -> int | list[int] | None:
     """A whole number, or several between commas to choose from."""
@@ -93,7 +98,8 @@ def _solver(context: click.Context, parameter: click.Parameter, name: str) -> st
     show_default=True,
     metavar="NAME",
     callback=_solver,
-    help="auto: moments or stream, by the number of features. moments: covariances of all features, in one pass. stream: of the most promising, for thousands of "
+    help="auto: moments or stream, by the number of features. moments: covariances of all features, in one "
+    "pass. stream: of the most promising, for thousands of "
     "features. screen: each feature by itself, what the others are to be measured by. sht: stochastic hard "
     "thresholding, as published.",
 )
@@ -189,6 +195,8 @@ def _of_fit(model: Any, data: AucData, settings: dict[str, Any]) -> list[str]:
     if n_invalid:
         rows = "1 cell holds" if n_invalid == 1 else f"{n_invalid} cells hold"
         remarks.append(f"{rows} NaN or infinite values: left out")
+    if data.cells.sizes["sample"] > 1 and settings["cv"] is not None:
+        remarks.append(SAME_SAMPLES)
     if settings["k"] is not None and np.max(settings["k"]) > model.n_features_in_:
         remarks.append(f"--features {np.max(settings['k'])}: the study has {model.n_features_in_}")
     if settings["cv"] is not None and data.n_positive < settings["cv"]:
