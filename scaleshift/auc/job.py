@@ -8,6 +8,7 @@ import numpy as np
 
 from scaleshift.auc.contrasts import Contrasts, contrasts
 from scaleshift.auc.fitting import Task
+from scaleshift.auc.labelled import learned_from
 from scaleshift.auc.selection import Options, divided
 from scaleshift.auc.solvers import SPARSE
 from scaleshift.auc.solving import Job, state_bytes
@@ -50,10 +51,13 @@ class Asked(Protocol):
 def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Job]:
     """Name of the solver, and what it has to do: a look at the labels alone."""
     if "label" not in rows.columns:
-        raise DataError("y is missing, and X brings no labels: pass y, one label a row")
+        raise DataError(
+            "y is missing, and X brings no labels: SparseAUC requires y to be passed, but the target y is "
+            "None; pass one label a row"
+        )
     if asked.cv is None and asked.k is None:
         raise DataError("k=None is chosen by cross-validation, and cv=None: give k, or cv=5")
-    rows = rows.only("label", *(["weight"] if weighted else []))
+    rows = learned_from(rows.only("label", *(["weight"] if weighted else [])), weighted=weighted)
     question = contrasts(rows.categories("label"), asked.pos_label, asked.multi_class)
     n_classes = len(rows.categories("label"))
     # With an order, blocks are those of the rows as they stand: parts of the rows would make others of them.
@@ -93,8 +97,7 @@ def _n_folds(rows: Rows, question: Contrasts, cv: int) -> int:
     by_label = passes.counts(rows, "label")
     sides = [int(by_label[sign == side].sum()) for sign in question.sign for side in (-1, 1)]
     if min(sides) < 2:
-        categories = rows.categories("label")
-        rare = categories[by_label == by_label[by_label > 0].min()][0] if by_label.any() else None
+        rare = rows.categories("label")[by_label.argmin()].item()
         raise DataError(
             f"label {rare!r} has {int(by_label.min())} row(s): cross-validation needs 2 of each; leave the "
             "label out, or give k and cv=None"

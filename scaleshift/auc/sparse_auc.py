@@ -13,6 +13,7 @@ from scaleshift.auc.job import job_of
 from scaleshift.auc.merging import merged
 from scaleshift.auc.ranker import Question, Ranker
 from scaleshift.auc.solvers import SOLVERS
+from scaleshift.auc.tables import column, table
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.rows import as_rows, with_numbers
@@ -109,7 +110,9 @@ class SparseAUC(Ranker):
     path_ : xarray.Dataset
         By number of features: weights, objective, held-out AUC.
     solver_ : str
-    n_features_in_, n_invalid_, seed_, n_iter_, objective_path_, coef_history_ (sht)
+    n_iter_ : int
+        Steps of "sht"; 1 of the others, which do not iterate.
+    n_features_in_, n_invalid_, seed_, objective_path_, coef_history_ (sht)
 
     References
     ----------
@@ -252,7 +255,7 @@ class SparseAUC(Ranker):
         """Rows with labels and weights; parameters are checked first."""
         for name, (meaningful, expected) in self.MEANINGS.items():
             check(name, getattr(self, name), meaningful, expected)
-        rows = as_rows(X, y, invalid=self.invalid, sparse=True)
+        rows = as_rows(table(X), column(y), invalid=self.invalid, sparse=True)
         return rows if sample_weight is None else with_numbers(rows, weight=sample_weight)
 
     def _plan_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Plan:
