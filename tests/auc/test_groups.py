@@ -19,7 +19,7 @@ def of_donors(n_donors, seed=0):
     donor = rng.integers(0, n_donors, N)
     y = rng.random(N) < 0.3
     x = rng.normal(size=(N, D))
-    x[y, 0] += 0.5
+    x[y, 0] += 0.8
     for one in range(n_donors):
         x[y & (donor == one), 1 + one] += 4
     return x, y, donor
@@ -42,7 +42,7 @@ def test_what_holds_within_a_donor_alone_ranks_no_other_donor():
     elsewhere, truth, _ = of_donors(1, seed=1)
     elsewhere[:, 1] -= 4 * truth  # a donor with a habit of none of the others
     seen = ss.roc_auc(truth, by_donor.decision_function(elsewhere))["auc"].item()
-    assert abs(seen - by_donor.auc_) < 0.1
+    assert abs(seen - by_donor.auc_) < 0.05
 
 
 @pytest.mark.parametrize("chunk", [N, 700])
