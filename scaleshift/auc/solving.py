@@ -18,6 +18,7 @@ from scaleshift.auc.judging import Judged, judge, overlooked
 from scaleshift.auc.moments import ClassMoments, class_moments
 from scaleshift.auc.screening import class_spread, screened_by_any
 from scaleshift.blocks.block import Rows
+from scaleshift.checkpoint import fingerprint
 
 
 def _made(name: str, make: Callable[[], ClassMoments]) -> ClassMoments:
@@ -120,6 +121,7 @@ def stream(job: Job) -> Solved:
 def _moments_of(job: Job, name: str, features: np.ndarray) -> ClassMoments:
     """Covariances of some features: one pass."""
     rows = job.rows.features(features)
+    name = f"{name}-{fingerprint({'features': features.tolist()})[:8]}"  # other parameters choose others
     return job.kept(name, lambda: class_moments(rows, job.buckets, weighted=job.weighted))
 
 
