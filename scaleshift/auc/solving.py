@@ -14,7 +14,7 @@ from scaleshift.auc.contrasts import Contrasts
 from scaleshift.auc.evidence import Evidence
 from scaleshift.auc.fitting import LearnedRanking, Task, learned
 from scaleshift.auc.held_out import Rankings
-from scaleshift.auc.judging import Judged, judge, overlooked
+from scaleshift.auc.judging import Final, Judged, judge, overlooked
 from scaleshift.auc.moments import ClassMoments, class_moments
 from scaleshift.auc.screening import class_spread, screened_by_any
 from scaleshift.blocks.block import Rows
@@ -47,8 +47,9 @@ class Job:
         return len(self.task.folds)
 
     def judge(self, rankings: list[Rankings], final: np.ndarray | None) -> Judged:
-        """Ask all rows: one pass."""
-        return judge(self.rows, self.buckets, self.n_folds, rankings, final, weighted=self.weighted)
+        """Ask all rows: one pass. With final rankings, (n_contrasts, d), for overlooked features too."""
+        asked = None if final is None else Final(final, np.stack(self.contrasts.sign))
+        return judge(self.rows, self.buckets, self.n_folds, rankings, asked, weighted=self.weighted)
 
 
 @dataclass(frozen=True)
