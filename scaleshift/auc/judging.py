@@ -137,6 +137,9 @@ def overlooked(
     final: np.ndarray,
     alpha: float,
     candidates: np.ndarray,
+    *,
+    scale: bool = True,
+    positive: bool = False,
 ) -> np.ndarray:
     """Features that were no candidates, though one in place of the least useful would make F smaller.
 
@@ -152,6 +155,8 @@ def overlooked(
     alpha : float
         Its shrinkage.
     candidates : numpy.ndarray of int
+    scale, positive : bool
+        How the ranking was learned: see `ranking.sparse_path`.
 
     Returns
     -------
@@ -160,24 +165,25 @@ def overlooked(
 
     Notes
     -----
-    The condition of first order: what exchanging two features would change at least, at the weights that the
-    others have.
+    The condition of first order, at the weights that the others have, as if the two features had no
+    covariance: a feature that is told may turn out of no use once its covariances are summed.
     """
     found = contrast(spread, sign)
-    unit = scales(found)
     support = np.flatnonzero(final)
-    if not support.size:
-        return np.empty(0, np.int64)
+    usable = np.isfinite(scales(found))
+    own = np.where(usable, scales(found), 1)
+    unit = own if scale else np.full_like(own, np.sqrt(np.mean(own[candidates][usable[candidates]] ** 2)))
+    diagonal = (own / unit) ** 2 + alpha
     covariance = np.zeros(len(final))  # of each feature with the score, both classes'
     for sums, weight, mean in zip(across, found.weight, found.mean, strict=True):
         covariance += sums / weight - mean * (mean @ final)
     gap = found.delta @ final
     # In the metric of best_subsets: its weights are these, less the factor that makes F smallest.
-    length = float((final[support] * (covariance + alpha * found.variance * final)[support]).sum())
+    length = float((final * (covariance + alpha * unit**2 * final))[support].sum())
     factor = gap / length if length > 0 else 0.0
     residual = (found.delta - factor * covariance) / unit
-    gain = np.nan_to_num(residual**2 / (1 + alpha))
+    gain = np.where(usable & ((residual > 0) | (not positive)), residual**2 / diagonal, 0)
     gain[candidates] = 0
-    cost = (factor * final[support] * unit[support]) ** 2 * (1 + alpha)
+    cost = ((factor * final * unit) ** 2 * diagonal)[support]
     order = np.argsort(-gain, kind="stable")[:MOST_OVERLOOKED]
-    return order[gain[order] > cost.min()]
+    return order[gain[order] > (cost.min() if support.size else 0)]

@@ -96,6 +96,7 @@ def stream(job: Job) -> Solved:
     again, once, with such features among the candidates.
     """
     d, signs = job.rows.n_markers, job.contrasts.sign
+    how = {"scale": job.task.options.scale, "positive": job.task.options.positive}
     every = list(range(job.buckets.n if job.buckets else 1))
     inside = [[bucket for bucket in every if bucket not in out] for out in job.task.folds]
     parts = [every, *inside]  # halves, which only tell of stability, choose among these candidates
@@ -107,7 +108,7 @@ def stream(job: Job) -> Solved:
         assert judged is not None
         assert judged.across is not None
         more = [
-            overlooked(across, spread, sign, found.coef, found.alpha, evidence.candidates)
+            overlooked(across, spread, sign, found.coef, found.alpha, evidence.candidates, **how)
             for across, sign, found in zip(judged.across, signs, rankings, strict=True)
         ]
         missed = np.unique(np.concatenate(more))
