@@ -298,6 +298,11 @@ class Scoring:
     kind: str
     n_classes: int
 
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return self.support.nbytes + self.coef.nbytes
+
     def scores(self, block: Block) -> np.ndarray:
         """(n, n_contrasts) of the rows of a block."""
         return linear_scores(block.x[:, self.support], self.coef) + self.intercept

@@ -7,12 +7,15 @@ halves come in complementary pairs. A half is half of the buckets, so that no fu
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 
 from scaleshift.auc.evidence import Evidence
 from scaleshift.auc.selection import Options
 from scaleshift.blocks import noise
+
+MOST_HALVES = 20_000  # that are listed: of 16 buckets, all
 
 
 def halves(n_buckets: int, n_pairs: int, seed: int) -> list[list[int]]:
@@ -23,16 +26,23 @@ def halves(n_buckets: int, n_pairs: int, seed: int) -> list[list[int]]:
     >>> halves(4, 9, seed=0)
     [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]]
     """
-    first = itertools.combinations(range(1, n_buckets), n_buckets // 2 - 1)
-    every = [[0, *others] for others in first] if n_buckets % 2 == 0 else _uneven(n_buckets)
-    if len(every) > n_pairs:
-        order = noise.generator(seed, "halves").permutation(len(every))[:n_pairs]
+    size = n_buckets // 2
+    every = _numbered(n_buckets) if math.comb(n_buckets, size) <= MOST_HALVES else None
+    rng = noise.generator(seed, "halves")
+    if every is None:  # too many to list: two draws that are alike are as good as none
+        every = [sorted(rng.permutation(n_buckets)[:size].tolist()) for _ in range(n_pairs)]
+    elif len(every) > n_pairs:
+        order = rng.permutation(len(every))[:n_pairs]
         every = [every[i] for i in sorted(order.tolist())]
     return [part for half in every for part in (half, sorted(set(range(n_buckets)) - set(half)))]
 
 
-def _uneven(n_buckets: int) -> list[list[int]]:
-    return [list(half) for half in itertools.combinations(range(n_buckets), n_buckets // 2)]
+def _numbered(n_buckets: int) -> list[list[int]]:
+    """One half of each pair: of an even number of buckets that with the first, else the smaller one."""
+    size = n_buckets // 2
+    if n_buckets % 2:
+        return [list(half) for half in itertools.combinations(range(n_buckets), size)]
+    return [[0, *others] for others in itertools.combinations(range(1, n_buckets), size - 1)]
 
 
 def stability(
