@@ -138,7 +138,7 @@ def _told(
         scored,
         stability=spread_out(shares, 0.0 if task.halves else np.nan),
         mean=spread_out(found.mean, np.nan),
-        deviation=spread_out(np.sqrt(found.variance), np.nan),
+        deviation=spread_out(np.sqrt(np.maximum(found.variance, 0)), np.nan),
     )
 
 

@@ -18,6 +18,8 @@ from scaleshift.errors import DataError
 
 def merged(one: Any, other: Any) -> Any:
     """A ranking of the rows of both."""
+    if not isinstance(other, type(one)):
+        raise DataError(f"merge: expected a fitted {type(one).__name__}, found a {type(other).__name__}")
     for model in (one, other):
         check_is_fitted(model, "learned_")
         if model.moments_ is None:
