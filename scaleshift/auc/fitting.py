@@ -18,8 +18,8 @@ from scaleshift.auc.moments import Contrast
 from scaleshift.auc.ranking import binormal_auc, scales
 from scaleshift.auc.selection import HeldOut, Options, best, cross_validated
 from scaleshift.auc.stability import stability
-from scaleshift.errors import DataError
 from scaleshift.blocks import blas
+from scaleshift.errors import DataError
 
 Judge = Callable[
     [list[Rankings], np.ndarray], Judged
@@ -80,7 +80,8 @@ def choose(evidence: Evidence, sign: np.ndarray, task: Task) -> Chosen:
     if not found.count.all():
         side = "positives" if found.count[0] else "negatives"
         raise DataError(
-            f"no {side} are left: all their rows hold NaN or infinite values; mend them, or leave the label out"
+            f"no {side} are left: all their rows hold NaN or infinite values; mend them, or leave the label "
+            "out"
         )
     held, alpha = None, 0
     size = len(options.sizes) - 1 if task.only is None else task.only

@@ -119,7 +119,7 @@ def test_parts_with_other_centres_add_up_to_the_whole(quad, spread):
 
 def test_moments_that_do_not_fit_are_refused(quad):
     X, y = quad["X"], quad["y"]
-    with pytest.raises(DataError, match="of 40 features cannot be added to those .* of 39"):
+    with pytest.raises(DataError, match=r"of 40 features cannot be added to those .* of 39"):
         moments_of(X, y) + moments_of(X[:, 1:], y)
 
 
