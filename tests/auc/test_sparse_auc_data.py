@@ -87,13 +87,11 @@ def test_lazy_weights_are_weights(solver):
 
 def test_answers_of_lazy_rows_are_lazy_and_the_same(plain):
     x, model = da.from_array(X, chunks=(123, -1)), plain["moments"]
-    for ask in ("predict", "predict_proba", "decision_function"):
+    for ask in ("predict_proba", "decision_function"):
         found = getattr(model, ask)(x)
         assert isinstance(found, da.Array)
         assert found.chunks[0] == x.chunks[0]
-        np.testing.assert_allclose(
-            found.compute() if ask != "predict" else 0, getattr(model, ask)(X) if ask != "predict" else 0
-        )
+        np.testing.assert_allclose(found.compute(), getattr(model, ask)(X), rtol=1e-12)
     predicted = model.predict(x)
     assert predicted.dtype == model.classes_.dtype
     np.testing.assert_array_equal(predicted.compute(), model.predict(X))
@@ -104,6 +102,9 @@ def test_names_of_columns_are_kept_and_matched(plain):
     model = fit(table, LABELS)
     same(model, plain["moments"])
     assert model.feature_names_in_.tolist() == NAMES
+    assert not hasattr(
+        ss.SparseAUC(**model.get_params()).fit(table, LABELS).fit(X, LABELS), "feature_names_in_"
+    )
     assert model.path_["feature"].values.tolist() == NAMES
     assert model.describe()["feature"].values.tolist() == NAMES
     expected = model.predict_proba(X)
@@ -185,7 +186,7 @@ def test_workers_give_the_ranking_of_threads(plain):
 
 
 class Counted:
-    """Blocks of rows, and how often each was read whole and in part."""
+    """Blocks of rows, and how often each was read, whole or in part."""
 
     def __init__(self, n_blocks=4):
         self.reads = np.zeros(n_blocks, int)
@@ -225,10 +226,9 @@ def test_passes_over_the_rows(options, passes):
     assert data.reads[1:].tolist() == [passes + extra] * 3
     assert data.reads[0] == first + (extra + 1 if extra else 0)
     assert set(model.support_) <= set(range(10))
-    assert data.reads.sum() > 0
     before = data.reads.copy()
     with dask.config.set(scheduler="synchronous"):
         model.predict_proba(data.array).compute()
         assert (data.reads - before).tolist() == [1] * 4
-        model.set_prior(0.3), model.describe(), model.path_
+        model.set_prior(0.3).describe()
     assert (data.reads - before).tolist() == [1] * 4
