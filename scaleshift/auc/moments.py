@@ -186,7 +186,9 @@ def bucketed(
     block: Block, buckets: Buckets | None, n_classes: int, weight: np.ndarray | None
 ) -> tuple[np.ndarray, int]:
     """Code of each row's class and bucket, and how many there are; -1 of rows without class or weight."""
-    codes = block.codes("label").astype(np.int64)  # labels are bytes where they are few, their buckets are not
+    codes = block.codes("label").astype(
+        np.int64
+    )  # labels are bytes where they are few, their buckets are not
     if weight is not None:
         codes = np.where(weight > 0, codes, -1)
     if buckets is None:

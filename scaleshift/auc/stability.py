@@ -7,7 +7,6 @@ halves come in complementary pairs. A half is half of the buckets, so that no fu
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 
@@ -30,15 +29,14 @@ def halves(n_buckets: int, n_pairs: int, seed: int) -> list[list[int]]:
     if n_buckets > LISTED:  # there are too many to list: two alike are hardly ever drawn
         every = [sorted(draw.permutation(n_buckets)[: n_buckets // 2].tolist()) for _ in range(n_pairs)]
     else:
-        first = itertools.combinations(range(1, n_buckets), n_buckets // 2 - 1)
-        every = [[0, *others] for others in first] if n_buckets % 2 == 0 else _uneven(n_buckets)
+        every = _listed(n_buckets)
     if len(every) > n_pairs:
         order = draw.permutation(len(every))[:n_pairs]
         every = [every[i] for i in sorted(order.tolist())]
     return [part for half in every for part in (half, sorted(set(range(n_buckets)) - set(half)))]
 
 
-def _numbered(n_buckets: int) -> list[list[int]]:
+def _listed(n_buckets: int) -> list[list[int]]:
     """One half of each pair: of an even number of buckets that with the first, else the smaller one."""
     size = n_buckets // 2
     if n_buckets % 2:
