@@ -567,7 +567,7 @@ def test_features_are_described():
     np.testing.assert_array_equal(np.flatnonzero(told["selected"]), model.support_)
     np.testing.assert_allclose(told["mean_positive"], X[Y].mean(axis=0), rtol=1e-9)
     np.testing.assert_allclose(told["mean_negative"], X[~Y].mean(axis=0), rtol=1e-9)
-    within = np.sqrt(X[Y].var(axis=0) + X[~Y].var(axis=0))
+    within = np.sqrt((X[Y].var(axis=0) + X[~Y].var(axis=0)) / 2)
     np.testing.assert_allclose(told["coef_scaled"], model.coef_ * within, rtol=1e-9)
     exact = [roc_auc_score(Y, column) for column in X.T]
     np.testing.assert_allclose(told["auc_alone"], exact, atol=0.03)
