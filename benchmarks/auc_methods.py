@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
@@ -150,3 +151,18 @@ def tuned(
         found = tried[int(auc.mean(axis=1).argmax())]
     found = {**found, **fixed}
     return method.fit(x, y, seed, **found), found
+
+
+# What all benchmarks of rankings tell ------------------------------------------------------------------
+
+
+def population_auc(weights: np.ndarray, shift: np.ndarray) -> Any:
+    """AUC of rankings, (..., d), on new rows; .5 of none."""
+    length = np.sqrt(2 * (weights**2).sum(axis=-1))
+    return ndtr(np.divide(weights @ shift, length, out=np.zeros_like(length), where=length > 0))
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    """A table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import os
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(name, "1")  # processes share the cores; before numpy is imported
-
 import numpy as np
-from auc_methods import L0, METHODS, Method, Ranking, tuned
+from auc_methods import L0, METHODS, Method, Ranking, markdown, population_auc, tuned
 from rich.console import Console
-from scipy.special import ndtr
+from threadpoolctl import threadpool_limits
 from timing import machine, write_json
 
 import scaleshift as ss
@@ -51,12 +47,6 @@ def make(seed: int, rate: float, planted: int) -> Problem:
     shift[rng.choice(D, planted, replace=False)] = SHIFT
     y = (rng.permutation(N) < round(rate * N)).astype(np.int8)
     return Problem(rng.standard_normal((N, D)) + y[:, None] * shift, y, shift)
-
-
-def population_auc(weights: np.ndarray, shift: np.ndarray) -> Any:
-    """AUC of rankings, (..., d), on new rows; .5 of none."""
-    length = np.sqrt(2 * (weights**2).sum(axis=-1))
-    return ndtr(np.divide(weights @ shift, length, out=np.zeros_like(length), where=length > 0))
 
 
 def judged(ranking: Ranking, shift: np.ndarray) -> dict[str, float]:
@@ -117,7 +107,7 @@ def by_size(
 
 
 def by_epoch(x: np.ndarray, y: np.ndarray, shift: np.ndarray, seed: int, k: int) -> dict[str, float]:
-    """AUC of SHT after so many epochs, k = k* and blocks of 50 rows; the last one stands once it has settled."""
+    """AUC of SHT after so many epochs, k = k* and blocks of 50 rows; the last one stands once settled."""
     steps = max(EPOCHS) * (N // EPOCH_ROWS)
     model = ss.SparseAUC(
         k, solver="sht", cv=None, block_size=EPOCH_ROWS, max_iter=steps, random_state=seed
@@ -157,12 +147,6 @@ def cell(found: list[dict[str, Any]]) -> dict[str, Any]:
     return told
 
 
-def markdown(head: list[str], rows: list[list[str]]) -> str:
-    """A table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def tables(cells: dict[str, Any]) -> str:
     """All of them, in Markdown."""
     keys = list(cells)
@@ -176,8 +160,12 @@ def tables(cells: dict[str, Any]) -> str:
                 rows.append([name, *(shape.format(*pair) for pair in numbers)])
             parts.append(f"### {measure}, {title}\n\n" + markdown(["r / k*", *keys], rows))
     bars = [
-        [key, c["bar"]["best_l0"], f"{c['bar']['below']:+.3f} ± {c['bar']['error']:.3f}"]
-        + ["missed" if c["bar"]["missed"] else "kept"]
+        [
+            key,
+            c["bar"]["best_l0"],
+            f"{c['bar']['below']:+.3f} ± {c['bar']['error']:.3f}",
+            "missed" if c["bar"]["missed"] else "kept",
+        ]
         for key, c in cells.items()
     ]
     parts.append(
@@ -214,7 +202,7 @@ def main() -> None:
     keys = [(rate, planted) for rate in arguments.rates for planted in arguments.planted]
     problems = [(seed, rate, planted) for rate, planted in keys for seed in seeds]
     start, found = time.perf_counter(), []
-    with multiprocessing.get_context("spawn").Pool(arguments.processes) as pool:
+    with multiprocessing.get_context("spawn").Pool(arguments.processes, threadpool_limits, (1,)) as pool:
         for one in pool.imap(solve, problems):
             found.append(one)
             if len(found) % len(seeds) == 0:
