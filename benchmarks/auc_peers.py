@@ -7,8 +7,8 @@ the AUC .785. All begin with the same float32 rows in memory; peers are timed wi
 float64 columns that they are fastest with, and once more with these prepared beforehand. CPU seconds of the
 process, one thread, interleaved rounds, medians of ratios. `SparseAUC` solves k = 1..50; abess the logistic
 model with 40 features; skglm and celer an l1 penalised logistic model at a penalty that leaves about 40
-(searched for beforehand, not timed). celer has no intercept: it gets centred columns. AUC is that of new rows,
-exact: Phi(w'mu / (sqrt(2) |w|)), at equal k.
+(searched for beforehand, not timed). celer has no intercept: it gets centred columns. AUC is that of new
+rows, exact: Phi(w'mu / (sqrt(2) |w|)), at equal k.
 """
 
 from __future__ import annotations
