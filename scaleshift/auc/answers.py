@@ -9,14 +9,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import expit, logit
 
-from scaleshift.auc.held_out import linear_scores
-from scaleshift.blocks.block import Block
 from scaleshift.errors import DataError
-
-
-def score_leaf(block: Block, coef: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-    """Scores of the rows of a block: (n, n_contrasts)."""
-    return linear_scores(block.x, coef) + intercept
 
 
 def probabilities(scores: np.ndarray, slope: np.ndarray, kind: str, n_classes: int) -> np.ndarray:

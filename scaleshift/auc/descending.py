@@ -6,7 +6,6 @@ Each ranking is a descent of its own: nothing but the steps is shared between fo
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -136,7 +135,7 @@ def score_moments(job: Job, sign: np.ndarray, path: np.ndarray) -> ScoreMoments:
     layout = {"weight": (2,), "first": (2, len(path)), "second": (2, len(path))}
     rows = job.rows.only("label", *(["weight"] if job.weighted else []))
     taken = used if used.size else np.zeros(1, np.int64)
-    rows = replace(rows, take=taken if rows.take is None else rows.take[taken])
+    rows = rows.features(taken)
     told: dict[str, Any] = {"sign": sign, "path": path[:, taken], "weighted": job.weighted}
     found = passes.total(score_sums, rows, layout, **told)
     mean = found["first"] / found["weight"][:, None]

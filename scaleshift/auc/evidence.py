@@ -23,7 +23,7 @@ class Evidence:
     moments: ClassMoments  # of the candidates
     candidates: np.ndarray  # (p,) ascending numbers of features
     spread: ClassMoments | None = None  # of all features, squares alone; None: all are candidates
-    n_screened: int = 0  # candidates of one part of the rows
+    n_screened: int = 0  # features that one part of the rows lets in
     overlooked: tuple[int, ...] = ()  # features that all rows together let in beside
 
     def contrast(self, sign: np.ndarray, buckets: Sequence[int] | None = None) -> Contrast:
@@ -34,19 +34,22 @@ class Evidence:
         """Places among the candidates of the features that these buckets let in; None: all."""
         if self.spread is None:
             return None
-        best = screened(contrast(self.spread, sign, buckets), self.n_screened)
+        let_in = t_ranks(contrast(self.spread, sign, buckets)) < self.n_screened
         if buckets is None:
-            best = np.union1d(best, np.array(self.overlooked, np.int64))
-        return np.flatnonzero(np.isin(self.candidates, best))
+            let_in[list(self.overlooked)] = True
+        return np.flatnonzero(let_in[self.candidates])
 
 
-def screened(found: Contrast, n: int) -> np.ndarray:
-    """The n features of largest |t|, ascending.
+def t_ranks(found: Contrast) -> np.ndarray:
+    """Place of every feature by |t|, the largest first: (p,).
 
     Examples
     --------
     >>> means = np.array([[0.0, 0.0, 0.0], [1.0, 3.0, -2.0]])
-    >>> screened(Contrast(np.full(2, 9.0), np.full(2, 9.0), means, np.ones((2, 3))), 2).tolist()
-    [1, 2]
+    >>> t_ranks(Contrast(np.full(2, 9.0), np.full(2, 9.0), means, np.ones((2, 3)))).tolist()
+    [2, 0, 1]
     """
-    return np.sort(np.argsort(-np.abs(t_statistic(found)), kind="stable")[:n])
+    order = np.argsort(-np.abs(t_statistic(found)), kind="stable")
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(len(order))
+    return ranks

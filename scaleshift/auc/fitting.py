@@ -15,9 +15,10 @@ from scaleshift.auc.evidence import Evidence
 from scaleshift.auc.held_out import Rankings, Scored, bin_scores
 from scaleshift.auc.judging import Judged
 from scaleshift.auc.moments import Contrast
-from scaleshift.auc.ranking import binormal_auc, debiased, sparse_path
+from scaleshift.auc.ranking import binormal_auc
 from scaleshift.auc.selection import HeldOut, Options, best, cross_validated
 from scaleshift.auc.stability import stability
+from scaleshift.blocks import blas
 
 Judge = Callable[
     [list[Rankings], np.ndarray], Judged
@@ -33,7 +34,6 @@ class Task:
     only: int | None  # place of the size that is given
     folds: list[list[int]]  # buckets that each fold leaves out; none without cross-validation
     halves: list[list[int]]  # buckets of the parts that stability is told from
-    debias: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,7 @@ def choose(evidence: Evidence, sign: np.ndarray, task: Task) -> Chosen:
     if task.folds:
         held = cross_validated(evidence, sign, task.folds, options)
         alpha, size = best(held, task.rule, only=task.only)
-    path = sparse_path(
-        found,
-        options.sizes,
-        alpha=options.alphas[alpha],
-        scale=options.scale,
-        positive=options.positive,
-        among=evidence.among(sign),
-    )
+    path = options.path(found, options.alphas[alpha], evidence.among(sign))
     return Chosen(sign, found, held, alpha, size, path)
 
 
@@ -110,7 +103,8 @@ def learned(
     evidence: Evidence, signs: list[np.ndarray], task: Task, n_features: int, judge: Judge | None
 ) -> tuple[list[LearnedRanking], Judged | None]:
     """Rankings of all contrasts, judged on rows where there are some to ask."""
-    every = [choose(evidence, sign, task) for sign in signs]
+    with blas.one_thread():  # many small products
+        every = [choose(evidence, sign, task) for sign in signs]
     judged = None
     if judge is not None:
         folds = [rankings_of_folds(chosen, evidence.candidates, task) for chosen in every if chosen.held]
@@ -118,9 +112,9 @@ def learned(
         final[:, evidence.candidates] = np.stack([chosen.path[chosen.size] for chosen in every])
         judged = judge(folds, final)
     scored = judged.scored if judged is not None and judged.scored else [None] * len(every)
-    return [
-        _told(evidence, chosen, one, task, n_features) for chosen, one in zip(every, scored, strict=True)
-    ], judged
+    with blas.one_thread():
+        told = [_told(evidence, *pair, task, n_features) for pair in zip(every, scored, strict=True)]
+    return told, judged
 
 
 def _told(
@@ -128,15 +122,8 @@ def _told(
 ) -> LearnedRanking:
     """All that is known of a ranking."""
     options, alpha = task.options, task.options.alphas[chosen.alpha]
-    shares = stability(
-        evidence,
-        chosen.sign,
-        task.halves,
-        options.sizes[chosen.size],
-        alpha,
-        scale=options.scale,
-        positive=options.positive,
-    )
+    size = options.sizes[chosen.size]
+    shares = stability(evidence, chosen.sign, task.halves, options, size, alpha)
 
     def spread_out(values: np.ndarray, fill: float = 0.0) -> np.ndarray:
         whole = np.full((*values.shape[:-1], n_features), fill)
@@ -145,8 +132,6 @@ def _told(
 
     found = chosen.found
     path = chosen.path
-    if task.debias:
-        path = debiased(found, path, scale=options.scale, positive=options.positive)
     return assembled(
         Path(spread_out(path), np.array(options.sizes), chosen.size, alpha),
         ScoreMoments(found.weight, *_of_scores(found, path)),
@@ -227,7 +212,7 @@ def assembled(
 def _platt(scored: Scored, size: int) -> probability.Curve | None:
     """Probabilities from held-out scores, where both classes have some."""
     counts = scored.pooled(size)
-    return probability.platt(bin_scores(), counts) if (counts.sum(axis=1) > 0).all() else None
+    return probability.platt(bin_scores(counts.shape[1]), counts) if (counts.sum(axis=1) > 0).all() else None
 
 
 def _by_fold(scored: Scored | None, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

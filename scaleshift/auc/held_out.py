@@ -15,7 +15,8 @@ from scaleshift.blocks.block import Block
 from scaleshift.kernels.reference import library, namespace, to_numpy
 
 REACH = 12.0  # bins go so many spreads to both sides; the outermost are open
-N_BINS = 4_096
+MOST_BINS, FEWEST_BINS = 4_096, 256
+STATE_BYTES = 32_000_000  # of all contrasts' counts, about: many contrasts have fewer bins
 
 
 class Rankings(NamedTuple):
@@ -50,9 +51,15 @@ class Scored:
         return self.counts[:, ranking].sum(axis=0)
 
 
-def bin_scores() -> np.ndarray:
-    """Score in the middle of each bin: (n_bins,)."""
-    return (np.arange(N_BINS) + 0.5) * (2 * REACH / N_BINS) - REACH
+def n_bins(rankings: list[Rankings]) -> int:
+    """Bins of the scores of some contrasts."""
+    n_rankings = sum(one.middle.size for one in rankings)
+    return int(np.clip(STATE_BYTES // (16 * max(n_rankings, 1)), FEWEST_BINS, MOST_BINS))
+
+
+def bin_scores(n: int) -> np.ndarray:
+    """Score in the middle of each of n bins: (n,)."""
+    return (np.arange(n) + 0.5) * (2 * REACH / n) - REACH
 
 
 def fold_of_bucket(n_buckets: int, n_folds: int) -> np.ndarray:
@@ -62,7 +69,9 @@ def fold_of_bucket(n_buckets: int, n_folds: int) -> np.ndarray:
     )
 
 
-def count_scores(block: Block, fold: np.ndarray, ranking: Rankings, weight: np.ndarray | None) -> np.ndarray:
+def count_scores(
+    block: Block, fold: np.ndarray, ranking: Rankings, weight: np.ndarray | None, bins: int
+) -> np.ndarray:
     """Count the rows of one block by fold, ranking, class and score.
 
     Parameters
@@ -72,6 +81,8 @@ def count_scores(block: Block, fold: np.ndarray, ranking: Rankings, weight: np.n
         Fold of each row.
     ranking : Rankings
     weight : numpy.ndarray, shape (n,), optional
+    bins : int
+        Of the scores.
 
     Returns
     -------
@@ -80,13 +91,13 @@ def count_scores(block: Block, fold: np.ndarray, ranking: Rankings, weight: np.n
     codes = block.codes("label")
     side = np.where(codes < 0, 0, ranking.sign[codes])
     n_folds, m = ranking.middle.shape
-    found = np.zeros((n_folds, m, 2, N_BINS))
+    found = np.zeros((n_folds, m, 2, bins))
     x = block.x[:, ranking.features]
     for f in range(n_folds):
         chosen = np.flatnonzero((fold == f) & (side != 0))
         if chosen.size:
             scores = linear_scores(x[chosen], ranking.weights[f]) - ranking.middle[f]
-            found[f] = _binned(scores, side[chosen] > 0, None if weight is None else weight[chosen])
+            found[f] = _binned(scores, side[chosen] > 0, None if weight is None else weight[chosen], bins)
     return found
 
 
@@ -98,9 +109,9 @@ def linear_scores(x: Any, weights: np.ndarray) -> np.ndarray:
     return to_numpy(x.astype(xp.float64) @ xp.asarray(weights.T))
 
 
-def _binned(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+def _binned(scores: np.ndarray, positive: np.ndarray, weight: np.ndarray | None, bins: int) -> np.ndarray:
     m = scores.shape[1]
-    place = np.clip((scores + REACH) * (N_BINS / (2 * REACH)), 0, N_BINS - 1).astype(np.int64)
-    key = (np.arange(m) * 2 + positive[:, None].astype(np.int64)) * N_BINS + place
+    place = np.clip((scores + REACH) * (bins / (2 * REACH)), 0, bins - 1).astype(np.int64)
+    key = (np.arange(m) * 2 + positive[:, None].astype(np.int64)) * bins + place
     w = None if weight is None else np.repeat(weight, m)
-    return np.bincount(key.ravel(), w, minlength=m * 2 * N_BINS).reshape(m, 2, N_BINS)
+    return np.bincount(key.ravel(), w, minlength=m * 2 * bins).reshape(m, 2, bins)

@@ -8,6 +8,7 @@ import numpy as np
 
 from scaleshift.auc.contrasts import Contrasts, contrasts
 from scaleshift.auc.fitting import Task
+from scaleshift.auc.labelled import learned_from
 from scaleshift.auc.selection import Options, divided
 from scaleshift.auc.solvers import SPARSE
 from scaleshift.auc.solving import Job, state_bytes
@@ -50,10 +51,13 @@ class Asked(Protocol):
 def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Job]:
     """Name of the solver, and what it has to do: a look at the labels alone."""
     if "label" not in rows.columns:
-        raise DataError("y is missing, and X brings no labels: pass y, one label a row")
+        raise DataError(
+            "y is missing, and X brings no labels: SparseAUC requires y to be passed, but the target y is "
+            "None; pass one label a row"
+        )
     if asked.cv is None and asked.k is None:
         raise DataError("k=None is chosen by cross-validation, and cv=None: give k, or cv=5")
-    rows = rows.only("label", *(["weight"] if weighted else []))
+    rows = learned_from(rows.only("label", *(["weight"] if weighted else [])), weighted=weighted)
     question = contrasts(rows.categories("label"), asked.pos_label, asked.multi_class)
     n_classes = len(rows.categories("label"))
     # With an order, blocks are those of the rows as they stand: parts of the rows would make others of them.
@@ -61,7 +65,8 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
     name, n_buckets = _solver(asked, rows, n_classes, n_folds)
     folds = divide(rows, "label", n_buckets, seed, "buckets") if n_buckets > 1 else None
     task = task_of(asked, name, rows.n_markers, n_folds, n_buckets, seed)
-    n_screened = min(asked.n_screened, rows.n_markers)
+    fits = int(np.sqrt(MOST_BYTES / state_bytes(n_classes, n_buckets, 1)))
+    n_screened = min(asked.n_screened, rows.n_markers, fits)
     steps = {part: getattr(asked, part) for part in ("block_size", "step_size", "max_iter", "order")}
     steps["start"] = _start(asked, question, rows.n_markers)
     return name, Job(rows, weighted, question, folds, task, n_screened, seed, steps, asked.checkpoint)
@@ -72,12 +77,11 @@ def task_of(asked: Asked, solver: str, n_features: int, n_folds: int, n_buckets:
     sizes, only = _sizes(asked.k, n_features, solver)
     alphas = (0.0,) if solver == "sht" and asked.alpha is None else _alphas(asked.alpha, n_folds)
     return Task(
-        Options(sizes, alphas, bool(asked.scale), bool(asked.positive)),
+        Options(sizes, alphas, bool(asked.scale), bool(asked.positive), bool(asked.debias)),
         asked.selection,
         only,
         divided(n_buckets, n_folds) if n_folds else [],
         halves(n_buckets, asked.n_halves // 2, seed) if n_buckets > 2 and asked.n_halves > 1 else [],
-        bool(asked.debias),
     )
 
 
@@ -93,8 +97,7 @@ def _n_folds(rows: Rows, question: Contrasts, cv: int) -> int:
     by_label = passes.counts(rows, "label")
     sides = [int(by_label[sign == side].sum()) for sign in question.sign for side in (-1, 1)]
     if min(sides) < 2:
-        categories = rows.categories("label")
-        rare = categories[by_label == by_label[by_label > 0].min()][0] if by_label.any() else None
+        rare = rows.categories("label")[by_label.argmin()].item()
         raise DataError(
             f"label {rare!r} has {int(by_label.min())} row(s): cross-validation needs 2 of each; leave the "
             "label out, or give k and cv=None"

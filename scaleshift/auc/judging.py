@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scaleshift.auc.held_out import N_BINS, Rankings, Scored, count_scores, fold_of_bucket, linear_scores
+from scaleshift.auc.held_out import Rankings, Scored, count_scores, fold_of_bucket, linear_scores, n_bins
 from scaleshift.auc.moments import ClassMoments, contrast
 from scaleshift.auc.ranking import scales
 from scaleshift.blocks import passes
@@ -52,15 +52,23 @@ def judge(
     weighted : bool
     """
     n_classes = len(rows.categories("label"))
-    layout: dict[str, tuple[int, ...]] = {
-        f"counts{i}": (n_folds, one.middle.shape[1], 2, N_BINS) for i, one in enumerate(rankings)
-    }
-    if final is not None:
-        layout["across"] = (len(final), n_classes, final.shape[1])
+    layout = layout_of(rankings, n_folds, n_classes, final)
     needed = rows.only("label", *(["weight"] if weighted else []))
     told: dict[str, Any] = {"folds": folds, "n_folds": n_folds, "rankings": rankings, "weighted": weighted}
     found = passes.total(judged_block, needed, layout, n_classes=n_classes, final=final, **told)
     return Judged([Scored(found[f"counts{i}"]) for i in range(len(rankings))], found.get("across"))
+
+
+def layout_of(
+    rankings: list[Rankings], n_folds: int, n_classes: int, final: np.ndarray | None
+) -> dict[str, tuple[int, ...]]:
+    """Shapes of what one block gives."""
+    layout: dict[str, tuple[int, ...]] = {
+        f"counts{i}": (n_folds, one.middle.shape[1], 2, n_bins(rankings)) for i, one in enumerate(rankings)
+    }
+    if final is not None:
+        layout["across"] = (len(final), n_classes, final.shape[1])
+    return layout
 
 
 def judged_block(
@@ -79,7 +87,7 @@ def judged_block(
     if folds is not None:
         fold = fold_of_bucket(folds.n_folds, n_folds)[folds(block.start, block.columns["label"])]
         for i, one in enumerate(rankings):
-            found[f"counts{i}"] = count_scores(block, fold, one, weight)
+            found[f"counts{i}"] = count_scores(block, fold, one, weight, n_bins(rankings))
     if final is not None:
         scores = linear_scores(block.x, final)  # (n, n_contrasts)
         counted = np.where(codes >= 0, 1.0 if weight is None else weight, 0.0)

@@ -87,12 +87,17 @@ class Contrast:
         return self.covariance[0] + self.covariance[1]
 
     def unbiased(self) -> Contrast:
-        """The same with covariances of n - 1 in place of n: what few held-out rows would show too small."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            factor = self.count / (self.count - 1)
-        return replace(
-            self, covariance=self.covariance * factor.reshape(2, *(1,) * (self.covariance.ndim - 1))
-        )
+        """The same with covariances of n - 1 in place of n: what few held-out rows would show too small.
+
+        One row shows no spread: that of the other class takes its place; NaN where both are one row.
+        """
+        n = self.count
+        covariance = [
+            part * (own / (own - 1)) for part, own in zip(self.covariance, n, strict=True) if own > 1
+        ]
+        if not covariance:
+            return replace(self, covariance=np.full_like(self.covariance, np.nan))
+        return replace(self, covariance=np.stack([covariance[0], covariance[-1]]))
 
     @property
     def variance(self) -> np.ndarray:
@@ -148,13 +153,18 @@ def class_moments(rows: Rows, folds: Folds | None, *, weighted: bool = False) ->
     p, groups = rows.n_markers, n_classes * n_buckets
     few = first_rows(rows, CENTRE_ROWS)
     centre = few.mean(axis=0, dtype=np.float64) if len(few) else np.zeros(p)
-    layout: Layout = {"count": (groups,), "weight": (groups,), "sum": (groups, p), "scatter": (groups, p, p)}
+    layout = layout_of_moments(groups, p)
     needed = rows.only("label", *(["weight"] if weighted else []))
     found = passes.total(
         scatter_of_block, needed, layout, folds=folds, n_classes=n_classes, centre=centre, weighted=weighted
     )
     shaped = {name: values.reshape(n_classes, n_buckets, *values.shape[1:]) for name, values in found.items()}
     return ClassMoments(centre, **shaped)
+
+
+def layout_of_moments(groups: int, p: int) -> Layout:
+    """Shapes of what one block gives."""
+    return {"count": (groups,), "weight": (groups,), "sum": (groups, p), "scatter": (groups, p, p)}
 
 
 def scatter_of_block(

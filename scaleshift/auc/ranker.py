@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,11 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.auc import answers, result
 from scaleshift.auc.fitting import LearnedRanking
+from scaleshift.auc.held_out import linear_scores
 from scaleshift.auc.moments import ClassMoments
 from scaleshift.auc.solving import Job, Solved
+from scaleshift.auc.tables import table
 from scaleshift.blocks import graph, passes
-from scaleshift.blocks.block import Block, Invalid
+from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.blocks.rows import as_rows
+from scaleshift.errors import DataError
 
 
 @dataclass(frozen=True)
@@ -183,6 +186,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
     def _learn(self, solved: Solved, question: Question) -> Self:
         """Set what was learned."""
         self.learned_, self.moments_ = list(solved.learned), solved.moments
+        self.n_iter_ = 1
         for name, value in vars(question).items():
             setattr(self, f"{name}_", value)
         if question.markers is not None:
@@ -229,23 +233,32 @@ class Ranker(ClassifierMixin, BaseEstimator):
         for name, values in told.items():
             setattr(self, name, values[0] if self.kind_ == "binary" else values)
 
+    def _matched(self, rows: Rows) -> Rows:
+        n, expected = rows.x.shape[1], self.n_features_in_
+        if n != expected and (rows.markers is None or self.markers_ is None):
+            raise DataError(
+                f"X has {n} features, but {type(self).__name__} is expecting {expected} features as input: "
+                "pass the columns that it was fitted on, in their order"
+            )
+        return rows.matched(self.markers_, expected)
+
     def _map(self, leaf: Any, X: Any, columns: int | None = None, **options: Any) -> Any:
         check_is_fitted(self, "learned_")
-        rows = as_rows(X, invalid=self.invalid, sparse=True).matched(self.markers_, self.n_features_in_)
+        rows = self._matched(as_rows(table(X), invalid=self.invalid, sparse=True))
         support = self.support_ if self.support_.size else np.zeros(1, np.int64)
-        rows = replace(rows.only(), take=support if rows.take is None else rows.take[support])
-        intercept = np.array([one.intercept for one in self.learned_])
+        rows = rows.only()  # a value that is not finite is refused in any feature, chosen or not
         slope = np.array([one.slope for one in self.learned_])
-        told = {
-            "coef": np.stack([one.coef[support] for one in self.learned_]),
-            "intercept": intercept + self._shifts() / slope,
-            "slope": slope,
-            "kind": self.kind_,
-            "n_classes": len(self.classes_),
-        }
+        scoring = Scoring(
+            support,
+            np.stack([one.coef[support] for one in self.learned_]),
+            np.array([one.intercept for one in self.learned_]) + self._shifts() / slope,
+            slope,
+            self.kind_,
+            len(self.classes_),
+        )
         if columns is None and leaf is decision_leaf and self.kind_ != "binary":
             columns = len(self.classes_)
-        found = passes.map_rows(leaf, rows, columns, **told, **options)
+        found = passes.map_rows(leaf, rows, columns, scoring=scoring, **options)
         return graph.compute(found, in_memory=True) if rows.in_memory else found
 
 
@@ -267,26 +280,38 @@ def labelled(codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return classes[np.maximum(codes, 0)]
 
 
-def decision_leaf(
-    block: Block, coef: np.ndarray, intercept: np.ndarray, slope: np.ndarray, kind: str, n_classes: int
-) -> np.ndarray:
+@dataclass(frozen=True)
+class Scoring:
+    """What rows are scored by."""
+
+    support: np.ndarray  # (p,) features
+    coef: np.ndarray  # (n_contrasts, p)
+    intercept: np.ndarray  # (n_contrasts,)
+    slope: np.ndarray  # (n_contrasts,)
+    kind: str
+    n_classes: int
+
+    def scores(self, block: Block) -> np.ndarray:
+        """(n, n_contrasts) of the rows of a block."""
+        return linear_scores(block.x[:, self.support], self.coef) + self.intercept
+
+
+def decision_leaf(block: Block, scoring: Scoring) -> np.ndarray:
     """Scores of the rows of a block, (n,) or (n, n_classes)."""
-    scores = answers.score_leaf(block, coef, intercept)
-    if kind == "binary":
+    scores = scoring.scores(block)
+    if scoring.kind == "binary":
         return scores[:, 0]
-    return slope * scores if kind == "ovr" else answers.probabilities(scores, slope, kind, n_classes)
+    if scoring.kind == "ovr":
+        return scoring.slope * scores
+    return answers.probabilities(scores, scoring.slope, scoring.kind, scoring.n_classes)
 
 
-def code_leaf(
-    block: Block, coef: np.ndarray, intercept: np.ndarray, slope: np.ndarray, kind: str, n_classes: int
-) -> np.ndarray:
+def code_leaf(block: Block, scoring: Scoring) -> np.ndarray:
     """The most likely class of the rows of a block, (n,)."""
-    found = decision_leaf(block, coef, intercept, slope, kind, n_classes)
-    return (found > 0).astype(np.int64) if kind == "binary" else found.argmax(axis=1)
+    found = decision_leaf(block, scoring)
+    return (found > 0).astype(np.int64) if scoring.kind == "binary" else found.argmax(axis=1)
 
 
-def probability_leaf(
-    block: Block, coef: np.ndarray, intercept: np.ndarray, slope: np.ndarray, kind: str, n_classes: int
-) -> np.ndarray:
+def probability_leaf(block: Block, scoring: Scoring) -> np.ndarray:
     """Probabilities of the classes of the rows of a block, (n, n_classes)."""
-    return answers.probabilities(answers.score_leaf(block, coef, intercept), slope, kind, n_classes)
+    return answers.probabilities(scoring.scores(block), scoring.slope, scoring.kind, scoring.n_classes)

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.auc.evidence import screened
+from scaleshift.auc.evidence import t_ranks
 from scaleshift.auc.moments import ClassMoments, bucketed, contrast, weights
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.folds import Folds
+from scaleshift.blocks.statistics import Layout
 from scaleshift.kernels import dispatch
 
 
@@ -22,13 +23,18 @@ def class_spread(rows: Rows, folds: Folds | None, *, weighted: bool) -> ClassMom
     n_classes, n_buckets = len(rows.categories("label")), folds.n_folds if folds else 1
     groups, p = n_classes * n_buckets, rows.n_markers
     needed = rows.only("label", *(["weight"] if weighted else []))
-    layout = {"count": (groups,), "weight": (groups,), "moments": (groups, 2, p)}
+    layout = layout_of_spread(groups, p)
     told: dict[str, Any] = {"folds": folds, "n_classes": n_classes, "weighted": weighted}
     found = passes.total(spread_of_block, needed, layout, **told)
     shape = n_classes, n_buckets
     first, second = (found["moments"][:, order].reshape(*shape, p) for order in (0, 1))
     count, weight = (found[name].reshape(shape) for name in ("count", "weight"))
     return ClassMoments(np.zeros(p), count, weight, first, second)
+
+
+def layout_of_spread(groups: int, p: int) -> Layout:
+    """Shapes of what one block gives."""
+    return {"count": (groups,), "weight": (groups,), "moments": (groups, 2, p)}
 
 
 def spread_of_block(block: Block, folds: Folds | None, n_classes: int, weighted: bool) -> dict[str, Any]:
@@ -45,8 +51,8 @@ def spread_of_block(block: Block, folds: Folds | None, n_classes: int, weighted:
 
 def screened_by_any(
     spread: ClassMoments, signs: list[np.ndarray], parts: list[list[int]], n: int
-) -> np.ndarray:
-    """Features that any part of the rows lets in, ascending.
+) -> tuple[np.ndarray, int]:
+    """Features that any part of the rows lets in, n at most.
 
     Parameters
     ----------
@@ -55,9 +61,18 @@ def screened_by_any(
     signs : list of numpy.ndarray of int8, shape (n_classes,)
         Contrasts that will be asked for.
     parts : list of lists of int
-        Buckets that will be asked for.
+        Buckets that will be asked for. Of few positives each part has favourites of its own.
     n : int
-        Features that each contrast of each part lets in.
+
+    Returns
+    -------
+    features : numpy.ndarray of int
+        Ascending.
+    n_each : int
+        How many each contrast of each part lets in.
     """
-    let_in = [screened(contrast(spread, sign, part), n) for sign in signs for part in parts]
-    return np.unique(np.concatenate(let_in))
+    ranks = np.stack([t_ranks(contrast(spread, sign, part)) for sign in signs for part in parts])
+    entered = np.sort(ranks.min(axis=0))  # with how many of each part a feature is let in
+    n_each = int(entered[n]) if n < len(entered) else len(entered)
+    n_each = max(n_each, 1)
+    return np.flatnonzero(ranks.min(axis=0) < n_each), n_each

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from scaleshift.auc.evidence import Evidence
-from scaleshift.auc.ranking import binormal_auc, products, sparse_path
+from scaleshift.auc.moments import Contrast
+from scaleshift.auc.ranking import binormal_auc, debiased, products, sparse_path
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,16 @@ class Options:
     alphas: tuple[float, ...]  # shrinkage, ascending
     scale: bool = True
     positive: bool = False
+    debias: bool = False
+
+    def path(
+        self, found: Contrast, alpha: float, among: np.ndarray | None, size: int | None = None
+    ) -> np.ndarray:
+        """Rankings of all sizes, or of one: (n_sizes, p)."""
+        sizes = self.sizes if size is None else (size,)
+        how = {"scale": self.scale, "positive": self.positive}
+        path = sparse_path(found, sizes, alpha=alpha, among=among, **how)
+        return debiased(found, path, **how) if self.debias else path
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,11 @@ class HeldOut:
     gap: np.ndarray  # (n_folds, n_alphas, n_sizes) w'delta; w is in units of the scores' training spread
     spread: np.ndarray  # the same of w'Ww
 
+    @property
+    def known(self) -> np.ndarray:
+        """Folds that say something, (n_folds,) bool: one may lack a class."""
+        return np.isfinite(self.gap[:, 0, 0] + self.spread[:, 0, 0])
+
     def pooled(self, left_out: int | None = None) -> np.ndarray:
         """Binormal AUC of the folds together, (n_alphas, n_sizes); without one of them.
 
@@ -41,7 +57,7 @@ class HeldOut:
         """
         folds = np.ones(len(self.gap), bool)
         folds[[] if left_out is None else left_out] = False
-        folds &= np.isfinite(self.gap[:, 0, 0])  # a fold may lack a class
+        folds &= self.known
         if not folds.any():
             return np.full(self.gap.shape[1:], np.nan)
         return binormal_auc(self.gap[folds].mean(axis=0), self.spread[folds].mean(axis=0))
@@ -71,14 +87,7 @@ def cross_validated(
         training, held_out = evidence.contrast(sign, inside), evidence.contrast(sign, out)
         among = evidence.among(sign, inside)
         for i, alpha in enumerate(options.alphas):
-            path = sparse_path(
-                training,
-                options.sizes,
-                alpha=alpha,
-                scale=options.scale,
-                positive=options.positive,
-                among=among,
-            )
+            path = options.path(training, alpha, among)
             _, own = products(training, path)
             path /= np.sqrt(np.where(own > 0, own, 1))[:, None]
             weights[fold, i] = path
@@ -116,7 +125,7 @@ def best(
 def standard_error(found: HeldOut, alpha: int, size: int, left_out: int | None = None) -> float:
     """Jackknife standard error of the pooled held-out AUC, over folds."""
     gap, spread = found.gap[:, alpha, size], found.spread[:, alpha, size]
-    folds = [fold for fold in np.flatnonzero(np.isfinite(gap)).tolist() if fold != left_out]
+    folds = [fold for fold in np.flatnonzero(found.known).tolist() if fold != left_out]
     if len(folds) < 2:
         return 0.0
     others = [[fold for fold in folds if fold != without] for without in folds]

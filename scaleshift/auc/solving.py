@@ -96,10 +96,10 @@ def stream(job: Job) -> Solved:
     d, signs = job.rows.n_markers, job.contrasts.sign
     every = list(range(job.folds.n_folds if job.folds else 1))
     inside = [[bucket for bucket in every if bucket not in out] for out in job.task.folds]
-    parts = [every, *inside, *job.task.halves]
+    parts = [every, *inside]  # halves, which only tell of stability, choose among these candidates
     spread = job.kept("spread", lambda: class_spread(job.rows, job.folds, weighted=job.weighted))
-    candidates = screened_by_any(spread, signs, parts, job.n_screened)
-    evidence = Evidence(_moments_of(job, "candidates", candidates), candidates, spread, job.n_screened)
+    candidates, n_each = screened_by_any(spread, signs, parts, job.n_screened)
+    evidence = Evidence(_moments_of(job, "candidates", candidates), candidates, spread, n_each)
     for last in (False, True):
         rankings, judged = learned(evidence, signs, job.task, d, lambda folds, final: job.judge(folds, final))
         assert judged is not None
@@ -113,13 +113,13 @@ def stream(job: Job) -> Solved:
             break
         candidates = np.union1d(candidates, missed)
         moments_ = _moments_of(job, "overlooked", candidates)
-        evidence = Evidence(moments_, candidates, spread, job.n_screened, tuple(missed.tolist()))
+        evidence = Evidence(moments_, candidates, spread, n_each, tuple(missed.tolist()))
     return Solved(rankings, remarks={"n_overlooked_": missed.size})
 
 
 def _moments_of(job: Job, name: str, features: np.ndarray) -> ClassMoments:
     """Covariances of some features: one pass."""
-    rows = replace(job.rows, take=features if job.rows.take is None else job.rows.take[features])
+    rows = job.rows.features(features)
     return job.kept(name, lambda: class_moments(rows, job.folds, weighted=job.weighted))
 
 

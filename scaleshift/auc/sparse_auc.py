@@ -13,7 +13,9 @@ from scaleshift.auc.job import job_of
 from scaleshift.auc.merging import merged
 from scaleshift.auc.ranker import Question, Ranker
 from scaleshift.auc.solvers import SOLVERS
-from scaleshift.blocks.block import Invalid
+from scaleshift.auc.tables import column, table
+from scaleshift.blocks.block import Invalid, Rows
+from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.parameters import check, is_switch, is_whole
 
@@ -79,7 +81,7 @@ class SparseAUC(Ranker):
     n_halves : int, default 20
         Halves of the rows that `stability` is told from; 0: none.
     n_screened : int, default 1000
-        Candidates of "stream", a contrast and fold.
+        Candidates of "stream", at most: those of largest t on all rows, and outside each fold.
     debias : bool, default False
         Whether the weights of the chosen features are learned again without shrinkage.
     warm_start : bool, default False
@@ -108,7 +110,9 @@ class SparseAUC(Ranker):
     path_ : xarray.Dataset
         By number of features: weights, objective, held-out AUC.
     solver_ : str
-    n_features_in_, n_invalid_, seed_, n_iter_, objective_path_, coef_history_ (sht)
+    n_iter_ : int
+        Steps of "sht"; 1 of the others, which do not iterate.
+    n_features_in_, n_invalid_, seed_, objective_path_, coef_history_ (sht)
 
     References
     ----------
@@ -210,11 +214,7 @@ class SparseAUC(Ranker):
             Parameters without a meaning, fewer than two labels, too few rows of one, values that are not
             finite.
         """
-        for name, (meaningful, expected) in self.MEANINGS.items():
-            check(name, getattr(self, name), meaningful, expected)
-        rows = as_rows(X, y, invalid=self.invalid, sparse=True)
-        if sample_weight is not None:
-            rows = with_numbers(rows, weight=sample_weight)
+        rows = self._rows(X, y, sample_weight)
         seed = resuming.seed_of(self.checkpoint, self.random_state)
         name, job = job_of(self, rows, sample_weight is not None, seed)
         solved = SOLVERS[name](resuming.resumable(job, name))
@@ -250,6 +250,18 @@ class SparseAUC(Ranker):
         True
         """
         return merged(self, other)
+
+    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Rows with labels and weights; parameters are checked first."""
+        for name, (meaningful, expected) in self.MEANINGS.items():
+            check(name, getattr(self, name), meaningful, expected)
+        rows = as_rows(table(X), column(y), invalid=self.invalid, sparse=True)
+        return rows if sample_weight is None else with_numbers(rows, weight=sample_weight)
+
+    def _plan_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Plan:
+        from scaleshift.auc.planning import plan_fit
+
+        return plan_fit(self, X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 
 from scaleshift.auc.evidence import Evidence
-from scaleshift.auc.ranking import sparse_path
+from scaleshift.auc.selection import Options
 from scaleshift.blocks import noise
 
 
@@ -36,23 +36,13 @@ def _uneven(n_buckets: int) -> list[list[int]]:
 
 
 def stability(
-    evidence: Evidence,
-    sign: np.ndarray,
-    parts: list[list[int]],
-    size: int,
-    alpha: float,
-    *,
-    scale: bool,
-    positive: bool,
+    evidence: Evidence, sign: np.ndarray, parts: list[list[int]], options: Options, size: int, alpha: float
 ) -> np.ndarray:
-    """Share of the parts whose best ranking of a size has each candidate: (p,), NaN without parts."""
+    """Share of the parts whose ranking of a size has each candidate: (p,), NaN without parts."""
     times, n_parts = np.zeros(len(evidence.candidates)), 0
     for part in parts:
         found = evidence.contrast(sign, part)
-        if not (found.count > 1).all():
-            continue
-        among = evidence.among(sign, part)
-        path = sparse_path(found, [size], alpha=alpha, scale=scale, positive=positive, among=among)
-        times += path[0] != 0
-        n_parts += 1
+        if (found.count > 1).all():
+            times += options.path(found, alpha, evidence.among(sign, part), size)[0] != 0
+            n_parts += 1
     return times / n_parts if n_parts else np.full(len(times), np.nan)

@@ -135,6 +135,12 @@ class Rows:
         take = np.array([self.markers.index(m) for m in markers])
         return replace(self, markers=markers, take=take)
 
+    def features(self, numbers: np.ndarray) -> Rows:
+        """The same rows with some of the columns of X."""
+        taken = numbers if self.take is None else self.take[numbers]
+        markers = None if self.markers is None else tuple(self.markers[i] for i in numbers)
+        return replace(self, take=taken, markers=markers)
+
     def only(self, *names: str) -> Rows:
         """The same rows with these columns: what a pass does not need is not read."""
         every = {**self.columns, **self.unread}

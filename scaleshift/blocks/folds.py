@@ -113,5 +113,9 @@ def divide(rows: Rows, name: str, n_folds: int, seed: int, stream: str) -> Folds
 def _parts(seed: int, stream: str, name: int, n_rows: int, n_folds: int) -> np.ndarray:
     """Fold by rank in the category: a permutation of parts that are as equal as they can be."""
     sequence = np.random.SeedSequence([seed, zlib.crc32(stream.encode()), name])
-    parts = np.random.Generator(np.random.Philox(sequence)).permutation(np.arange(n_rows) % n_folds)
+    random = np.random.Generator(np.random.Philox(sequence))
+    if n_rows < n_folds:  # or many small categories would all lie in the first parts
+        parts = random.permutation(n_folds)[:n_rows]
+    else:
+        parts = random.permutation(np.arange(n_rows) % n_folds)
     return parts.astype(np.min_scalar_type(n_folds))

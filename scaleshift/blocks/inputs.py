@@ -59,12 +59,21 @@ def matrix(X: Any, *, sparse: bool = False) -> tuple[Any, tuple[str, ...] | None
         raise DataError("X is a masked array: fill it first, with X.filled(numpy.nan)")
     if X.ndim != 2:
         raise DataError(
-            f"X has {X.ndim} dimension(s), expected 2 (rows, markers); reshape one marker with X[:, None]"
+            f"X has {X.ndim} dimension(s), expected 2 (rows, markers). Reshape your data: X[:, None] makes "
+            "it one marker, X[None] one row"
+        )
+    if X.dtype.kind == "c":
+        raise DataError(
+            f"X has dtype {X.dtype}, expected real numbers. Complex data not supported: pass X.real, or "
+            "X.real and X.imag as markers of their own"
         )
     if X.dtype.kind not in "biuf":
         raise DataError(f"X has dtype {X.dtype}, expected numbers: convert it with X.astype('float32')")
     if X.shape[1] == 0:
-        raise DataError("X has no columns: expected one a marker")
+        raise DataError(
+            f"X has no columns, 0 feature(s) (shape={X.shape}) while a minimum of 1 is required: pass one a "
+            "marker"
+        )
     return csr_rows(X) if is_sparse(X) else X, marker_names(names)
 
 

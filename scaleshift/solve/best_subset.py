@@ -78,7 +78,7 @@ def _path(support: Support, sizes: list[int]) -> list[Support]:
         if found.is_better(best[row]):
             best[row] = found
     for row, size in enumerate(sizes):
-        if 0 < math.comb(len(support.gain), size) <= FEW:
+        if size and 0 < math.comb(len(support.gain), size) <= FEW:
             best[row] = best[row].best_of_all(size)
         if row and best[row - 1].is_better(best[row]):
             best[row] = best[row - 1]
@@ -194,7 +194,8 @@ class Support:
         place, j = np.unravel_index(gains.argmax(), gains.shape)
         if not gains[place, j] > PROGRESS * abs(self.objective):
             return None
-        return self.replaced([int(place)], [int(j)])
+        found = self.replaced([int(place)], [int(j)])
+        return found if found.is_better(self) else None  # a weight may have had to be above 0
 
     def _gains_of_exchange(self) -> np.ndarray:
         """What the objective falls by where each of the chosen is replaced by each other variable: (k, p)."""
@@ -225,7 +226,9 @@ class Support:
             own = np.linalg.inv(self.inverse[np.ix_(out, out)])
             without = own @ beside[out]
             gain = self._gains_of_pairs(
-                self.residual[others] + self.weights[out] @ without, left + beside[out].T @ without
+                self.residual[others] + self.weights[out] @ without,
+                left + beside[out].T @ without,
+                self.least[others],
             )
             gain -= self.weights[out] @ own @ self.weights[out]
             i, j = np.unravel_index(gain.argmax(), gain.shape)
@@ -233,16 +236,17 @@ class Support:
                 best, found = gain[i, j], (pair, (int(others[i]), int(others[j])))
         return None if found is None else self.replaced(*found)
 
-    def _gains_of_pairs(self, residual: np.ndarray, left: np.ndarray) -> np.ndarray:
+    def _gains_of_pairs(self, residual: np.ndarray, left: np.ndarray, least: np.ndarray) -> np.ndarray:
         """What every two of m variables make the objective smaller by together: (m, m)."""
         own = np.diagonal(left)
         determinant = own[:, None] * own - left**2
         squares = residual[:, None] ** 2 * own
         gain = squares + squares.T - 2 * np.outer(residual, residual) * left
         useful = determinant > COLLINEAR * np.outer(own, own)
-        useful &= (own > 0) & (own > 0)[:, None]
-        if self.positive:
-            useful &= (residual > 0) & (residual > 0)[:, None]
+        useful &= (own > least) & (own > least)[:, None]
+        if self.positive:  # both weights; one of the residuals may be negative
+            weights = residual[:, None] * own - left * residual
+            useful &= (weights > 0) & (weights.T > 0)
         return np.divide(gain, determinant, out=np.zeros_like(gain), where=useful)
 
     def replaced(self, places: Sequence[int], others: Sequence[int]) -> Support:
