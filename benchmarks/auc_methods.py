@@ -35,7 +35,24 @@ class Ranking(NamedTuple):
     path: dict[int, np.ndarray] | None = None  # weights by number of features, where one fit has them all
 
 
-Fit = Callable[..., Ranking]  # x (n, d), y (n,) of 0 and 1, seed, parameters
+Fit = Callable[..., Ranking]  # what `prepare` makes of x (n, d), y (n,) of 0 and 1, seed, parameters
+
+
+def as_it_is(x: np.ndarray) -> Any:
+    """Rows as they are."""
+    return x
+
+
+def standard(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Standardised columns, and their spread."""
+    spread = x.std(axis=0)
+    return (x - x.mean(axis=0)) / spread, spread
+
+
+def unit_rows(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same, rows then of unit length, which the online methods ask for."""
+    z, spread = standard(x)
+    return z / np.linalg.norm(z, axis=1, keepdims=True), spread
 
 
 @dataclass(frozen=True)
@@ -45,6 +62,11 @@ class Method:
     fit: Fit
     stages: Sequence[Grid] = field(default=())
     sized: bool = False  # whether k is one of its parameters
+    prepare: Callable[[np.ndarray], Any] = as_it_is  # once for all parameters
+
+    def rank(self, x: np.ndarray, y: np.ndarray, seed: int, **parameters: Any) -> Ranking:
+        """Fit with these parameters."""
+        return self.fit(self.prepare(x), y, seed, **parameters)
 
 
 def sparse_auc(x: np.ndarray, y: np.ndarray, seed: int, **parameters: Any) -> Ranking:
@@ -61,34 +83,26 @@ def sht(x: np.ndarray, y: np.ndarray, seed: int, *, k: int, n_blocks: int) -> Ra
     return sparse_auc(x, y, seed, k=k, cv=None, solver="sht", block_size=block_size)
 
 
-def unit_rows(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Standardised columns, then rows of unit length, which the online methods ask for; and the spread."""
-    spread = x.std(axis=0)
-    z = (x - x.mean(axis=0)) / spread
-    return z / np.linalg.norm(z, axis=1, keepdims=True), spread
-
-
 def online(estimator: Callable[..., Any], *, sparse: bool, **fixed: Any) -> Fit:
     """A method that goes row by row or block by block; its weights rank standardised rows of any length."""
 
-    def fit(x: np.ndarray, y: np.ndarray, seed: int, **parameters: Any) -> Ranking:
-        z, spread = unit_rows(x)
+    def fit(rows: tuple[np.ndarray, np.ndarray], y: np.ndarray, seed: int, **parameters: Any) -> Ranking:
+        z, spread = rows
         model = estimator(random_state=seed, **fixed, **parameters).fit(z, y)
         return Ranking(model.coef_ / spread, np.abs(model.coef_) > (0 if sparse else NEGLIGIBLE))
 
     return fit
 
 
-def stoiht(x: np.ndarray, y: np.ndarray, seed: int, *, n_blocks: int, **parameters: Any) -> Ranking:
+def stoiht(rows: Any, y: np.ndarray, seed: int, *, n_blocks: int, **parameters: Any) -> Ranking:
     """StoIHT of the logistic loss, 20 epochs."""
     fit = online(ss.auc.StoIHT, sparse=True, n_passes=20, block_size=max(len(y) // n_blocks, 1))
-    return fit(x, y, seed, **parameters)
+    return fit(rows, y, seed, **parameters)
 
 
-def lasso(x: np.ndarray, y: np.ndarray, seed: int, *, times: float) -> Ranking:
+def lasso(rows: tuple[np.ndarray, np.ndarray], y: np.ndarray, seed: int, *, times: float) -> Ranking:
     """Logistic regression with an l1 penalty: so many times the smallest C that chooses anything."""
-    spread = x.std(axis=0)
-    z = (x - x.mean(axis=0)) / spread
+    z, spread = rows
     c = times * l1_min_c(z, y, loss="log")
     model = LogisticRegression(l1_ratio=1, solver="liblinear", C=c, random_state=seed).fit(z, y)
     return Ranking(model.coef_[0] / spread, model.coef_[0] != 0)
@@ -104,27 +118,37 @@ SPARSE_AUC = {
 L0 = {  # the methods that the default is held against
     "SHT": Method(sht, [{"k": SIZES, "n_blocks": (4,)}, {"n_blocks": BLOCKS}], sized=True),
     "StoIHT": Method(
-        stoiht, [{"k": SIZES, "step_size": STEPS, "n_blocks": (10,)}, {"n_blocks": BLOCKS}], sized=True
+        stoiht,
+        [{"k": SIZES, "step_size": STEPS, "n_blocks": (10,)}, {"n_blocks": BLOCKS}],
+        sized=True,
+        prepare=unit_rows,
     ),
     "HSG-HT": Method(
-        online(ss.auc.HSGHT, sparse=True, n_passes=10), [{"k": SIZES, "step_size": STEPS}], sized=True
+        online(ss.auc.HSGHT, sparse=True, n_passes=10),
+        [{"k": SIZES, "step_size": STEPS}],
+        sized=True,
+        prepare=unit_rows,
     ),
 }
+
+
+def _by_rows(estimator: Callable[..., Any], stages: Sequence[Grid], **fixed: Any) -> Method:
+    return Method(online(estimator, sparse=False, **fixed), stages, prepare=unit_rows)
+
+
 OTHERS = {
-    "SOLAM": Method(
-        online(ss.auc.SOLAM, sparse=False), [{"radius": (0.1, 1.0, 10.0, 100.0, 1000.0), "xi": XI}]
+    "SOLAM": _by_rows(ss.auc.SOLAM, [{"radius": (0.1, 1.0, 10.0, 100.0, 1000.0), "xi": XI}]),
+    "SPAM l1": _by_rows(ss.auc.SPAM, [{"l1": PENALTIES, "xi": XI}], penalty="l1"),
+    "SPAM l2": _by_rows(ss.auc.SPAM, [{"l2": PENALTIES, "xi": XI}], penalty="l2"),
+    "SPAM elastic net": _by_rows(
+        ss.auc.SPAM, [{"l1": PENALTIES[1:4], "l2": PENALTIES[1:4], "xi": XI}], penalty="elasticnet"
     ),
-    "SPAM l1": Method(online(ss.auc.SPAM, sparse=False, penalty="l1"), [{"l1": PENALTIES, "xi": XI}]),
-    "SPAM l2": Method(online(ss.auc.SPAM, sparse=False, penalty="l2"), [{"l2": PENALTIES, "xi": XI}]),
-    "SPAM elastic net": Method(
-        online(ss.auc.SPAM, sparse=False, penalty="elasticnet"),
-        [{"l1": PENALTIES[1:4], "l2": PENALTIES[1:4], "xi": XI}],
+    "FSAUC": _by_rows(
+        ss.auc.FSAUC, [{"radius": (10.0, 100.0, 1000.0)}, {"eta": (1 / 16, 1.0, 16.0)}], n_passes=5
     ),
-    "FSAUC": Method(
-        online(ss.auc.FSAUC, sparse=False, n_passes=5),
-        [{"radius": (10.0, 100.0, 1000.0)}, {"eta": (1 / 16, 1.0, 16.0)}],
+    "logistic l1": Method(
+        lasso, [{"times": (1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 30.0)}], prepare=standard
     ),
-    "logistic l1": Method(lasso, [{"times": (1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0, 10.0, 30.0)}]),
 }
 METHODS = {**SPARSE_AUC, **L0, **OTHERS}
 
@@ -139,18 +163,19 @@ def tuned(
 ) -> tuple[Ranking, dict[str, Any]]:
     """Fit with the parameters that rank held-out rows best, some of them given; and these parameters."""
     found: dict[str, Any] = {}
-    folds = list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed).split(x, y))
+    folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed).split(x, y)
+    prepared = [(method.prepare(x[inside]), inside, outside) for inside, outside in folds if method.stages]
     for stage in method.stages:
         tried = [{**found, **some, **fixed} for some in combinations(stage)]
         tried = [some for place, some in enumerate(tried) if some not in tried[:place]]
         auc = np.empty((len(tried), N_FOLDS))
         for row, parameters in enumerate(tried):
-            for column, (inside, outside) in enumerate(folds):
-                ranking = method.fit(x[inside], y[inside], seed, **parameters)
-                auc[row, column] = roc_auc_score(y[outside], x[outside] @ ranking.weights)
+            for column, (rows, inside, outside) in enumerate(prepared):
+                weights = method.fit(rows, y[inside], seed, **parameters).weights
+                auc[row, column] = roc_auc_score(y[outside], x[outside] @ weights)
         found = tried[int(auc.mean(axis=1).argmax())]
     found = {**found, **fixed}
-    return method.fit(x, y, seed, **found), found
+    return method.rank(x, y, seed, **found), found
 
 
 # What all benchmarks of rankings tell ------------------------------------------------------------------

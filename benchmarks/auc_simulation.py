@@ -85,8 +85,8 @@ def at_k(
 ) -> Ranking:
     """With k features, and the parameters that were best with any k."""
     if not method.stages:  # of SparseAUC: shrinkage by its own cross-validation
-        return method.fit(x, y, seed, k=[k])
-    return method.fit(x, y, seed, **{**parameters, "k": k})
+        return method.rank(x, y, seed, k=[k])
+    return method.rank(x, y, seed, **{**parameters, "k": k})
 
 
 def by_size(
@@ -101,7 +101,7 @@ def by_size(
     """AUC by number of features, all else as it was chosen."""
     path = ranking.path
     if method.stages:
-        path = {k: method.fit(x, y, seed, **{**parameters, "k": k}).weights for k in SHOWN_SIZES}
+        path = {k: method.rank(x, y, seed, **{**parameters, "k": k}).weights for k in SHOWN_SIZES}
     assert path is not None
     return {str(k): float(population_auc(path[k], shift)) for k in SHOWN_SIZES}
 
