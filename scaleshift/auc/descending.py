@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.fitting import LearnedRanking, Path, ScoreMoments, assembled
 from scaleshift.auc.held_out import Rankings, Scored, fold_of_bucket, linear_scores
 from scaleshift.auc.moments import ClassMoments, contrast, weights
@@ -18,7 +19,6 @@ from scaleshift.auc.sht import Descent, descend
 from scaleshift.auc.solving import Job, Solved
 from scaleshift.blocks import graph, passes
 from scaleshift.blocks.block import Block, Column, Rows
-from scaleshift.blocks.folds import Folds
 from scaleshift.blocks.rows import with_columns
 
 
@@ -77,7 +77,7 @@ def _descent(job: Job, rows: Rows, name: str, sign: np.ndarray, k: int, part: st
 
 def _held_out(job: Job, name: str, sign: np.ndarray) -> tuple[Scored, int]:
     """Held-out scores of every size, and the place of the size whose AUC is highest."""
-    assert job.folds is not None
+    assert job.buckets is not None
     sizes = job.task.options.sizes
     found = np.zeros((job.n_folds, len(sizes), job.rows.n_markers))
     for fold in range(job.n_folds):
@@ -111,7 +111,7 @@ def without_fold(job: Job, fold: int) -> Rows:
     values = columns["label"].values
     beside = Rows(values[:, None], columns, invalid="drop", in_memory=rows.in_memory)  # X is not read
     told: dict[str, Any] = {
-        "folds": job.folds,
+        "buckets": job.buckets,
         "n_folds": job.n_folds,
         "fold": fold,
         "weighted": job.weighted,
@@ -122,10 +122,9 @@ def without_fold(job: Job, fold: int) -> Rows:
     return with_columns(rows, weight=Column(weight))
 
 
-def weight_leaf(block: Block, folds: Folds, n_folds: int, fold: int, weighted: bool) -> np.ndarray:
+def weight_leaf(block: Block, buckets: Buckets, n_folds: int, fold: int, weighted: bool) -> np.ndarray:
     """Weights of the rows of a block, 0 in a fold."""
-    codes = block.columns["label"]
-    own = fold_of_bucket(folds.n_folds, n_folds)[folds(block.start, codes)]
+    own = fold_of_bucket(buckets.n, n_folds)[buckets(block)]
     return np.where(own == fold, 0.0, weights(block) if weighted else 1.0)
 
 
@@ -133,9 +132,8 @@ def score_moments(job: Job, sign: np.ndarray, path: np.ndarray) -> ScoreMoments:
     """Means and variances of the scores of rankings, (m, d), in both classes: one pass."""
     used = np.flatnonzero((path != 0).any(axis=0))
     layout = {"weight": (2,), "first": (2, len(path)), "second": (2, len(path))}
-    rows = job.rows.only("label", *(["weight"] if job.weighted else []))
     taken = used if used.size else np.zeros(1, np.int64)
-    rows = rows.features(taken)
+    rows = job.rows.features(taken)
     told: dict[str, Any] = {"sign": sign, "path": path[:, taken], "weighted": job.weighted}
     found = passes.total(score_sums, rows, layout, **told)
     mean = found["first"] / found["weight"][:, None]

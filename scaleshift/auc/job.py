@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from scaleshift.auc.buckets import Buckets, group_buckets, random_buckets
 from scaleshift.auc.contrasts import Contrasts, contrasts
 from scaleshift.auc.fitting import Task
 from scaleshift.auc.labelled import learned_from
@@ -15,8 +16,8 @@ from scaleshift.auc.solving import Job, state_bytes
 from scaleshift.auc.stability import halves
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Rows
-from scaleshift.blocks.folds import divide
 from scaleshift.errors import DataError
+from scaleshift.parameters import is_whole
 
 OF_DESCENTS = (5, 10, 20, 30, 40, 50, 60, 80, 100)  # each is a run of its own
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 30, 40, 50, 60, 80, 100)
@@ -32,7 +33,7 @@ class Asked(Protocol):
     alpha: Any
     solver: str
     positive: bool
-    cv: int | None
+    cv: Any
     pos_label: Any
     scale: bool
     multi_class: str
@@ -57,19 +58,24 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
         )
     if asked.cv is None and asked.k is None:
         raise DataError("k=None is chosen by cross-validation, and cv=None: give k, or cv=5")
-    rows = learned_from(rows.only("label", *(["weight"] if weighted else [])), weighted=weighted)
+    names = [name for name in ("label", "weight", "group") if name in rows.columns]
+    rows = learned_from(rows.only(*names), weighted=weighted)
     question = contrasts(rows.categories("label"), asked.pos_label, asked.multi_class)
     n_classes = len(rows.categories("label"))
     # With an order, blocks are those of the rows as they stand: parts of the rows would make others of them.
     n_folds = 0 if asked.cv is None or asked.order is not None else _n_folds(rows, question, asked.cv)
     name, n_buckets = _solver(asked, rows, n_classes, n_folds)
-    folds = divide(rows, "label", n_buckets, seed, "buckets") if n_buckets > 1 else None
+    buckets: Buckets | None = None
+    if n_folds:
+        divide = group_buckets if "group" in rows.columns else random_buckets
+        buckets = divide(rows, n_buckets, seed)
+        n_buckets, n_folds = buckets.n, min(n_folds, buckets.n)
     task = task_of(asked, name, rows.n_markers, n_folds, n_buckets, seed)
     fits = int(np.sqrt(MOST_BYTES / state_bytes(n_classes, n_buckets, 1)))
     n_screened = min(asked.n_screened, rows.n_markers, fits)
     steps = {part: getattr(asked, part) for part in ("block_size", "step_size", "max_iter", "order")}
     steps["start"] = _start(asked, question, rows.n_markers)
-    return name, Job(rows, weighted, question, folds, task, n_screened, seed, steps, asked.checkpoint)
+    return name, Job(rows, weighted, question, buckets, task, n_screened, seed, steps, asked.checkpoint)
 
 
 def task_of(asked: Asked, solver: str, n_features: int, n_folds: int, n_buckets: int, seed: int) -> Task:
@@ -92,7 +98,7 @@ def _start(asked: Asked, question: Contrasts, n_features: int) -> np.ndarray | N
     return earlier if fits else None
 
 
-def _n_folds(rows: Rows, question: Contrasts, cv: int) -> int:
+def _n_folds(rows: Rows, question: Contrasts, cv: Any) -> int:
     """As many as asked for, or as the rarest side of a contrast has rows."""
     by_label = passes.counts(rows, "label")
     sides = [int(by_label[sign == side].sum()) for sign in question.sign for side in (-1, 1)]
@@ -102,7 +108,7 @@ def _n_folds(rows: Rows, question: Contrasts, cv: int) -> int:
             f"label {rare!r} has {int(by_label.min())} row(s): cross-validation needs 2 of each; leave the "
             "label out, or give k and cv=None"
         )
-    return min(cv, *sides)
+    return min(cv, *sides) if is_whole(cv) else len(cv)
 
 
 def _solver(asked: Asked, rows: Rows, n_classes: int, n_folds: int) -> tuple[str, int]:
@@ -120,7 +126,7 @@ def _solver(asked: Asked, rows: Rows, n_classes: int, n_folds: int) -> tuple[str
     if name == "sht" or not n_folds:
         return name, n_folds or 1
     summed = {"moments": d, "stream": min(d, asked.n_screened), "screen": 1}[name]
-    few = state_bytes(n_classes, 2 * n_folds, summed) <= FEW_BYTES
+    few = is_whole(asked.cv) and state_bytes(n_classes, 2 * n_folds, summed) <= FEW_BYTES
     return name, 2 * n_folds if few and asked.n_halves > 1 else n_folds
 
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.held_out import Rankings, Scored, count_scores, fold_of_bucket, linear_scores, n_bins
 from scaleshift.auc.moments import ClassMoments, contrast
 from scaleshift.auc.ranking import scales
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
-from scaleshift.blocks.folds import Folds
 from scaleshift.kernels.reference import library, namespace, to_numpy
 
 MOST_OVERLOOKED = 200  # features that are brought in, a contrast
@@ -30,7 +30,7 @@ class Judged(NamedTuple):
 
 def judge(
     rows: Rows,
-    folds: Folds | None,
+    buckets: Buckets | None,
     n_folds: int,
     rankings: list[Rankings],
     final: np.ndarray | None,
@@ -42,8 +42,8 @@ def judge(
     Parameters
     ----------
     rows : Rows
-    folds : Folds or None
-        Buckets of the rows.
+    buckets : Buckets or None
+        Of the rows.
     n_folds : int
     rankings : list of Rankings
         One a contrast; none where there are no folds.
@@ -53,9 +53,9 @@ def judge(
     """
     n_classes = len(rows.categories("label"))
     layout = layout_of(rankings, n_folds, n_classes, final)
-    needed = rows.only("label", *(["weight"] if weighted else []))
-    told: dict[str, Any] = {"folds": folds, "n_folds": n_folds, "rankings": rankings, "weighted": weighted}
-    found = passes.total(judged_block, needed, layout, n_classes=n_classes, final=final, **told)
+    told: dict[str, Any] = {"buckets": buckets, "n_folds": n_folds, "weighted": weighted}
+    asked: dict[str, Any] = {"rankings": rankings, "n_classes": n_classes, "final": final}
+    found = passes.total(judged_block, rows, layout, **told, **asked)
     return Judged([Scored(found[f"counts{i}"]) for i in range(len(rankings))], found.get("across"))
 
 
@@ -73,7 +73,7 @@ def layout_of(
 
 def judged_block(
     block: Block,
-    folds: Folds | None,
+    buckets: Buckets | None,
     n_folds: int,
     rankings: list[Rankings],
     n_classes: int,
@@ -84,8 +84,8 @@ def judged_block(
     codes = block.codes("label")
     weight = block.columns["weight"] if weighted else None
     found = {}
-    if folds is not None:
-        fold = fold_of_bucket(folds.n_folds, n_folds)[folds(block.start, block.columns["label"])]
+    if buckets is not None:
+        fold = fold_of_bucket(buckets.n, n_folds)[buckets(block)]
         for i, one in enumerate(rankings):
             found[f"counts{i}"] = count_scores(block, fold, one, weight, n_bins(rankings))
     if final is not None:

@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.auc.buckets import Buckets
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
-from scaleshift.blocks.folds import Folds
 from scaleshift.blocks.rows import first_rows
 from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
 from scaleshift.kernels import dispatch
 
 CENTRE_ROWS = 1_000  # whose mean is the centre of the sums
+
+ROUNDING = 1e-11  # of the squared distance to the centre: a variance below is none, told from squares alone
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Contrast:
 
         One row shows no spread: that of the other class takes its place; NaN where both are one row.
         """
-        n = self.count
+        n = np.maximum(self.count, self.weight)  # a weight of 2 is a row that is there twice
         covariance = [
             part * (own / (own - 1)) for part, own in zip(self.covariance, n, strict=True) if own > 1
         ]
@@ -134,29 +136,32 @@ def _part(moments: ClassMoments, classes: np.ndarray, buckets: np.ndarray) -> tu
     with np.errstate(invalid="ignore"):  # without rows: NaN
         mean = first / weight
         second /= weight
-    second -= mean * mean if second.ndim == 1 else np.outer(mean, mean)
+    if second.ndim == 1:
+        second -= mean * mean
+        second[second <= ROUNDING * mean * mean] = 0
+    else:
+        second -= np.outer(mean, mean)
     return np.asarray(count), np.asarray(weight), moments.centre + mean, second
 
 
-def class_moments(rows: Rows, folds: Folds | None, *, weighted: bool = False) -> ClassMoments:
+def class_moments(rows: Rows, buckets: Buckets | None, *, weighted: bool = False) -> ClassMoments:
     """Moments of every label in every bucket: one pass, and a look at the first rows.
 
     Parameters
     ----------
     rows : Rows
         With a column "label", and with "weight" where they are `weighted`.
-    folds : Folds or None
-        Their buckets; None: one.
+    buckets : Buckets or None
+        Their parts; None: one.
     weighted : bool, default False
     """
-    n_classes, n_buckets = len(rows.categories("label")), folds.n_folds if folds else 1
+    n_classes, n_buckets = len(rows.categories("label")), buckets.n if buckets else 1
     p, groups = rows.n_markers, n_classes * n_buckets
     few = first_rows(rows, CENTRE_ROWS)
     centre = few.mean(axis=0, dtype=np.float64) if len(few) else np.zeros(p)
     layout = layout_of_moments(groups, p)
-    needed = rows.only("label", *(["weight"] if weighted else []))
     found = passes.total(
-        scatter_of_block, needed, layout, folds=folds, n_classes=n_classes, centre=centre, weighted=weighted
+        scatter_of_block, rows, layout, buckets=buckets, n_classes=n_classes, centre=centre, weighted=weighted
     )
     shaped = {name: values.reshape(n_classes, n_buckets, *values.shape[1:]) for name, values in found.items()}
     return ClassMoments(centre, **shaped)
@@ -168,25 +173,24 @@ def layout_of_moments(groups: int, p: int) -> Layout:
 
 
 def scatter_of_block(
-    block: Block, folds: Folds | None, n_classes: int, centre: np.ndarray, weighted: bool
+    block: Block, buckets: Buckets | None, n_classes: int, centre: np.ndarray, weighted: bool
 ) -> dict[str, Any]:
     """Sums of one block, by class and bucket."""
     weight = weights(block) if weighted else None
-    groups, n_groups = bucketed(block, folds, n_classes, weight)
+    groups, n_groups = bucketed(block, buckets, n_classes, weight)
     return dispatch.scatter_sums(block.x, groups, n_groups, centre, weight)
 
 
 def bucketed(
-    block: Block, folds: Folds | None, n_classes: int, weight: np.ndarray | None
+    block: Block, buckets: Buckets | None, n_classes: int, weight: np.ndarray | None
 ) -> tuple[np.ndarray, int]:
     """Code of each row's class and bucket, and how many there are; -1 of rows without class or weight."""
     codes = block.codes("label")
     if weight is not None:
         codes = np.where(weight > 0, codes, -1)
-    if folds is None:
+    if buckets is None:
         return codes, n_classes
-    buckets = folds(block.start, block.columns["label"])
-    return np.where(codes < 0, -1, codes * folds.n_folds + buckets), n_classes * folds.n_folds
+    return np.where(codes < 0, -1, codes * buckets.n + buckets(block)), n_classes * buckets.n
 
 
 def weights(block: Block) -> np.ndarray:

@@ -14,6 +14,7 @@ from scaleshift.auc.moments import layout_of_moments, scatter_of_block
 from scaleshift.auc.screening import layout_of_spread, spread_of_block
 from scaleshift.auc.solving import Job
 from scaleshift.blocks import blas
+from scaleshift.blocks.block import Rows
 from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.planner import Planner
 from scaleshift.errors import DataError
@@ -25,18 +26,17 @@ if TYPE_CHECKING:
 WAY_OUT = "take solver='stream' with fewer candidates, n_screened=..., or fewer folds"
 
 
-def plan_fit(model: SparseAUC, X: Any, y: Any, sample_weight: Any) -> Plan:
-    """The plan of `model.fit(X, y, sample_weight)`."""
-    rows = model._rows(X, y, sample_weight)
-    name, job = job_of(model, rows, sample_weight is not None, seed=0)
+def plan_fit(model: SparseAUC, rows: Rows, weighted: bool) -> Plan:
+    """The plan of a fit to rows."""
+    name, job = job_of(model, rows, weighted, seed=0)
     if name == "sht":
         raise DataError("explain knows no solver 'sht', whose steps depend on each other: try 'moments'")
     planner = Planner(f"SparseAUC.fit, solver {name}", job.rows, WAY_OUT)
-    if job.folds is not None:
+    if job.buckets is not None:
         planner.tally("buckets", "label")
     d, n_classes = job.rows.n_markers, len(job.rows.categories("label"))
-    told: dict[str, Any] = {"folds": job.folds, "n_classes": n_classes, "weighted": job.weighted}
-    groups = n_classes * (job.folds.n_folds if job.folds else 1)
+    told: dict[str, Any] = {"buckets": job.buckets, "n_classes": n_classes, "weighted": job.weighted}
+    groups = n_classes * (job.buckets.n if job.buckets else 1)
     if name != "moments":
         planner.total("variances", job.rows, spread_of_block, layout_of_spread(groups, d), **told)
     p = d if name == "moments" else min(d, job.n_screened)

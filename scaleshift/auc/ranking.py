@@ -72,7 +72,7 @@ def scales(found: Contrast) -> np.ndarray:
 
 def t_statistic(found: Contrast) -> np.ndarray:
     """Student's two-sample t of each feature, (p,); 0 where it is constant."""
-    n = found.count
+    n = found.weight
     variance = found.covariance if found.covariance.ndim == 2 else np.einsum("cpp->cp", found.covariance)
     pooled = np.maximum(n @ variance / max(n.sum() - 2, 1), NEGLIGIBLE * found.delta**2)
     usable = np.isfinite(scales(found)) & (pooled > 0)
@@ -123,14 +123,15 @@ def sparse_path(
         usable &= np.isin(np.arange(len(unit)), among)
     chosen = np.flatnonzero(usable)
     weights = np.zeros((len(sizes), len(unit)))
-    unit = unit[chosen] if scale else np.full(chosen.size, np.sqrt(np.mean(unit[chosen] ** 2)))
+    own = unit[chosen]
+    unit = own if scale or not chosen.size else np.full(chosen.size, np.sqrt(np.mean(own**2)))
     gain = found.delta[chosen] / unit
     if found.covariance.ndim == 2:
-        among_independent = _independent(gain, found.variance[chosen] / unit**2 + alpha, sizes, positive)
+        among_independent = _independent(gain, (own / unit) ** 2 + alpha, sizes, positive)
         weights[:, chosen] = among_independent / unit
     elif chosen.size:
         matrix = found.within[np.ix_(chosen, chosen)] / np.outer(unit, unit)
-        matrix[np.diag_indices_from(matrix)] += alpha
+        matrix[np.diag_indices_from(matrix)] = (own / unit) ** 2 + alpha
         weights[:, chosen] = best_subsets(matrix, gain, sizes, positive=positive) / unit
     return best_scaled(found, weights)
 

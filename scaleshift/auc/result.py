@@ -29,6 +29,8 @@ FEATURES = {
     "auc_alone": ("AUC alone", "of the feature by itself, were it normal in both classes"),
     "mean_positive": ("mean of positives", "in units of X"),
     "mean_negative": ("mean of negatives", "in units of X"),
+    "weight_positive": ("positives", "rows that were learned from, or the sum of their weights"),
+    "weight_negative": ("negatives", "rows that were learned from, or the sum of their weights"),
 }
 
 
@@ -60,7 +62,8 @@ def features_dataset(
         difference = one.mean[1] - one.mean[0]
         with np.errstate(divide="ignore", invalid="ignore"):
             alone = ndtr(np.where(difference == 0, 0, difference / one.deviation))
-        deviation = np.where(np.isfinite(one.deviation), one.deviation, 0)
+        # The variance that is told is the sum of both classes': their mean has one standard deviation.
+        deviation = np.where(np.isfinite(one.deviation), one.deviation, 0) / np.sqrt(2)
         values = {
             "coef": one.coef,
             "coef_scaled": one.coef * deviation,
@@ -80,6 +83,8 @@ def features_dataset(
             "auc_binormal": one.auc_binormal[one.size],
             "objective": one.objective[one.size],
             "intercept": one.intercept,
+            "weight_positive": one.weight[1],
+            "weight_negative": one.weight[0],
         }
         parts.append(part.assign(scalars).assign_coords(feature=features))
     found = _joined(parts, names, kind)

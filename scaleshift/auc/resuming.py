@@ -12,7 +12,7 @@ import numpy as np
 from scaleshift import checkpoint
 from scaleshift.auc.moments import ClassMoments
 from scaleshift.auc.solving import Job
-from scaleshift.blocks import noise
+from scaleshift.blocks import noise, passes
 from scaleshift.blocks.rows import first_rows
 from scaleshift.checkpoint import Checkpoint
 
@@ -69,8 +69,9 @@ def _fingerprint(job: Job, name: str) -> str:
             "rows": [job.rows.x.shape[0], job.rows.n_markers, job.rows.markers],
             "first": few.mean(axis=0, dtype=np.float64).tolist() if len(few) else [],
             "labels": job.rows.categories("label").tolist(),
-            "counts": None if job.folds is None else job.folds.n_rows.tolist(),
-            "buckets": None if job.folds is None else job.folds.n_folds,
+            "counts": passes.counts(job.rows, "label").tolist(),
+            "buckets": None if job.buckets is None else job.buckets.n,
+            "groups": "group" in job.rows.columns,
             "weighted": job.weighted,
             "n_screened": job.n_screened,
             "signs": [sign.tolist() for sign in job.contrasts.sign],

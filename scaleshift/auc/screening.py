@@ -9,23 +9,22 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.evidence import t_ranks
 from scaleshift.auc.moments import ClassMoments, bucketed, contrast, weights
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
-from scaleshift.blocks.folds import Folds
 from scaleshift.blocks.statistics import Layout
 from scaleshift.kernels import dispatch
 
 
-def class_spread(rows: Rows, folds: Folds | None, *, weighted: bool) -> ClassMoments:
+def class_spread(rows: Rows, buckets: Buckets | None, *, weighted: bool) -> ClassMoments:
     """Means and squares of every label in every bucket, about 0: one pass, also over sparse rows."""
-    n_classes, n_buckets = len(rows.categories("label")), folds.n_folds if folds else 1
+    n_classes, n_buckets = len(rows.categories("label")), buckets.n if buckets else 1
     groups, p = n_classes * n_buckets, rows.n_markers
-    needed = rows.only("label", *(["weight"] if weighted else []))
     layout = layout_of_spread(groups, p)
-    told: dict[str, Any] = {"folds": folds, "n_classes": n_classes, "weighted": weighted}
-    found = passes.total(spread_of_block, needed, layout, **told)
+    told: dict[str, Any] = {"buckets": buckets, "n_classes": n_classes, "weighted": weighted}
+    found = passes.total(spread_of_block, rows, layout, **told)
     shape = n_classes, n_buckets
     first, second = (found["moments"][:, order].reshape(*shape, p) for order in (0, 1))
     count, weight = (found[name].reshape(shape) for name in ("count", "weight"))
@@ -37,10 +36,10 @@ def layout_of_spread(groups: int, p: int) -> Layout:
     return {"count": (groups,), "weight": (groups,), "moments": (groups, 2, p)}
 
 
-def spread_of_block(block: Block, folds: Folds | None, n_classes: int, weighted: bool) -> dict[str, Any]:
+def spread_of_block(block: Block, buckets: Buckets | None, n_classes: int, weighted: bool) -> dict[str, Any]:
     """Sums of one block, by class and bucket."""
     weight = weights(block) if weighted else None
-    groups, n_groups = bucketed(block, folds, n_classes, weight)
+    groups, n_groups = bucketed(block, buckets, n_classes, weight)
     known = groups >= 0
     return {
         "count": np.bincount(groups[known], minlength=n_groups),

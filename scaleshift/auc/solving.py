@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.contrasts import Contrasts
 from scaleshift.auc.evidence import Evidence
 from scaleshift.auc.fitting import LearnedRanking, Task, learned
@@ -17,7 +18,6 @@ from scaleshift.auc.judging import Judged, judge, overlooked
 from scaleshift.auc.moments import ClassMoments, class_moments
 from scaleshift.auc.screening import class_spread, screened_by_any
 from scaleshift.blocks.block import Rows
-from scaleshift.blocks.folds import Folds
 
 
 def _made(name: str, make: Callable[[], ClassMoments]) -> ClassMoments:
@@ -29,10 +29,10 @@ def _made(name: str, make: Callable[[], ClassMoments]) -> ClassMoments:
 class Job:
     """A fit: its rows, and what is asked of them."""
 
-    rows: Rows  # with the columns "label" and, where they are `weighted`, "weight"
+    rows: Rows  # with "label", "weight" where they are `weighted`, and "group" where these are held together
     weighted: bool
     contrasts: Contrasts
-    folds: Folds | None  # buckets of the rows
+    buckets: Buckets | None  # parts of the rows
     task: Task
     n_screened: int
     seed: int
@@ -47,7 +47,7 @@ class Job:
 
     def judge(self, rankings: list[Rankings], final: np.ndarray | None) -> Judged:
         """Ask all rows: one pass."""
-        return judge(self.rows, self.folds, self.n_folds, rankings, final, weighted=self.weighted)
+        return judge(self.rows, self.buckets, self.n_folds, rankings, final, weighted=self.weighted)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Solved:
 
 def moments(job: Job) -> Solved:
     """One pass for covariances of all features, one over held-out rows."""
-    found = job.kept("moments", lambda: class_moments(job.rows, job.folds, weighted=job.weighted))
+    found = job.kept("moments", lambda: class_moments(job.rows, job.buckets, weighted=job.weighted))
     return from_moments(found, job.contrasts, job.task, job.rows.n_markers, _judge(job))
 
 
@@ -80,7 +80,7 @@ def from_moments(
 
 def screen(job: Job) -> Solved:
     """One pass for variances of all features, one over held-out rows: features count as independent."""
-    spread = job.kept("spread", lambda: class_spread(job.rows, job.folds, weighted=job.weighted))
+    spread = job.kept("spread", lambda: class_spread(job.rows, job.buckets, weighted=job.weighted))
     evidence = Evidence(spread, np.arange(job.rows.n_markers))
     task = replace(job.task, options=replace(job.task.options, alphas=(0.0,)))
     rankings, _ = learned(evidence, job.contrasts.sign, task, job.rows.n_markers, _judge(job))
@@ -94,10 +94,10 @@ def stream(job: Job) -> Solved:
     again, once, with such features among the candidates.
     """
     d, signs = job.rows.n_markers, job.contrasts.sign
-    every = list(range(job.folds.n_folds if job.folds else 1))
+    every = list(range(job.buckets.n if job.buckets else 1))
     inside = [[bucket for bucket in every if bucket not in out] for out in job.task.folds]
     parts = [every, *inside]  # halves, which only tell of stability, choose among these candidates
-    spread = job.kept("spread", lambda: class_spread(job.rows, job.folds, weighted=job.weighted))
+    spread = job.kept("spread", lambda: class_spread(job.rows, job.buckets, weighted=job.weighted))
     candidates, n_each = screened_by_any(spread, signs, parts, job.n_screened)
     evidence = Evidence(_moments_of(job, "candidates", candidates), candidates, spread, n_each)
     for last in (False, True):
@@ -120,7 +120,7 @@ def stream(job: Job) -> Solved:
 def _moments_of(job: Job, name: str, features: np.ndarray) -> ClassMoments:
     """Covariances of some features: one pass."""
     rows = job.rows.features(features)
-    return job.kept(name, lambda: class_moments(rows, job.folds, weighted=job.weighted))
+    return job.kept(name, lambda: class_moments(rows, job.buckets, weighted=job.weighted))
 
 
 def _judge(job: Job) -> Callable[[list[Rankings], np.ndarray], Judged] | None:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from scaleshift.auc import resuming
+from scaleshift.auc.buckets import given_splits
 from scaleshift.auc.job import job_of
 from scaleshift.auc.merging import merged
 from scaleshift.auc.ranker import Question, Ranker
@@ -16,7 +17,7 @@ from scaleshift.auc.solvers import SOLVERS
 from scaleshift.auc.tables import column, table
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.plan import Plan
-from scaleshift.blocks.rows import as_rows, with_numbers
+from scaleshift.blocks.rows import as_rows, with_columns, with_numbers
 from scaleshift.parameters import check, is_switch, is_whole
 
 Meaning = tuple[Callable[[Any], Any], str]
@@ -34,6 +35,10 @@ def _is_sizes(value: Any) -> bool:
 def _is_shrinkage(value: Any) -> bool:
     numbers = np.atleast_1d(np.asarray(0.0 if value is None else value, np.float64))
     return bool(numbers.size and (np.isfinite(numbers) & (numbers >= 0)).all())
+
+
+def _is_cv(value: Any) -> bool:
+    return value is None or (is_whole(value) and value >= 2) or (isinstance(value, list) and len(value) >= 2)
 
 
 class SparseAUC(Ranker):
@@ -59,8 +64,9 @@ class SparseAUC(Ranker):
         fit, else "stream".
     positive : bool, default False
         Whether weights below 0 are ruled out.
-    cv : int or None, default 5
-        Folds, random within each label. None: no cross-validation, and one pass.
+    cv : int, list or None, default 5
+        Folds, random within each label, or of whole `groups`; or a list of (train, test) row numbers as
+        scikit-learn's splitters give them, each row tested once. None: no cross-validation, and one pass.
     pos_label : label, optional
         The positive one, against all others. None: of two labels the one that sorts last.
     scale : bool, default True
@@ -135,7 +141,7 @@ class SparseAUC(Ranker):
         "alpha": (_is_shrinkage, "a number from 0, several of them, or None"),
         "solver": (lambda value: value in ("auto", *SOLVERS), f"one of auto, {', '.join(SOLVERS)}"),
         "positive": SWITCH,
-        "cv": (lambda value: value is None or (is_whole(value) and value >= 2), "a number from 2, or None"),
+        "cv": (_is_cv, "a number from 2, a list of (train, test), or None"),
         "scale": SWITCH,
         "multi_class": (lambda value: value in ("ovr", "ovo"), "'ovr' or 'ovo'"),
         "selection": (lambda value: value in ("best", "one_se"), "'best' or 'one_se'"),
@@ -152,7 +158,7 @@ class SparseAUC(Ranker):
         alpha: Any = None,
         solver: str = "auto",
         positive: bool = False,
-        cv: int | None = 5,
+        cv: Any = 5,
         pos_label: Any = None,
         scale: bool = True,
         block_size: int | None = None,
@@ -191,7 +197,7 @@ class SparseAUC(Ranker):
         self.warm_start = warm_start
         self.invalid = invalid
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Learn the ranking.
 
         Parameters
@@ -203,6 +209,9 @@ class SparseAUC(Ranker):
             Labels; None, NaN: the row is not learned from. None takes those of the dataset.
         sample_weight : array-like, shape (n,), optional
             What each row counts, from 0.
+        groups : array-like, shape (n,), or "sample", optional
+            Rows that folds keep together, such as those of one donor: the held-out AUC is then that of donors
+            not seen. "sample" takes the samples of a cells dataset.
 
         Returns
         -------
@@ -214,7 +223,7 @@ class SparseAUC(Ranker):
             Parameters without a meaning, fewer than two labels, too few rows of one, values that are not
             finite.
         """
-        rows = self._rows(X, y, sample_weight)
+        rows = self._rows(X, y, sample_weight, groups)
         seed = resuming.seed_of(self.checkpoint, self.random_state)
         name, job = job_of(self, rows, sample_weight is not None, seed)
         solved = SOLVERS[name](resuming.resumable(job, name))
@@ -251,17 +260,24 @@ class SparseAUC(Ranker):
         """
         return merged(self, other)
 
-    def _rows(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        """Rows with labels and weights; parameters are checked first."""
+    def _rows(self, X: Any, y: Any, sample_weight: Any, groups: Any = None) -> Rows:
+        """Rows with labels, weights and groups; parameters are checked first."""
         for name, (meaningful, expected) in self.MEANINGS.items():
             check(name, getattr(self, name), meaningful, expected)
-        rows = as_rows(table(X), column(y), invalid=self.invalid, sparse=True)
-        return rows if sample_weight is None else with_numbers(rows, weight=sample_weight)
+        own = isinstance(groups, str) and groups == "sample"
+        rows = as_rows(table(X), column(y), None if own else groups, invalid=self.invalid, sparse=True)
+        if sample_weight is not None:
+            rows = with_numbers(rows, weight=sample_weight)
+        if groups is not None:
+            return with_columns(rows, group=rows.columns["sample"])
+        if isinstance(self.cv, int | np.integer | None):
+            return rows
+        return with_columns(rows, group=given_splits(self.cv, rows.x.shape[0]))
 
-    def _plan_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Plan:
+    def _plan_fit(self, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None) -> Plan:
         from scaleshift.auc.planning import plan_fit
 
-        return plan_fit(self, X, y, sample_weight)
+        return plan_fit(self, self._rows(X, y, sample_weight, groups), sample_weight is not None)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

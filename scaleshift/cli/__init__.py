@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import scaleshift
+from scaleshift.cli.auc import auc as auc_command
 from scaleshift.cli.check import check as check_command
 from scaleshift.cli.compare import compare as compare_command
 from scaleshift.cli.demo import demo as demo_command
@@ -54,6 +55,7 @@ def main() -> None:
     scaleshift quantify STORE --source "..."     class proportions of unlabelled samples
     scaleshift compare STORE                     which method answers best for this study?
     scaleshift slices STORE --model MODEL        where does a trained model fail?
+    scaleshift auc STORE --positive LABEL        which few features rank a rare label?
     scaleshift label STORE LABELS                write labels into a study, from gates or a table
     scaleshift doctor                            what is installed, what is missing
 
@@ -61,6 +63,7 @@ def main() -> None:
     """
 
 
+main.add_command(auc_command)
 main.add_command(check_command)
 main.add_command(compare_command)
 main.add_command(demo_command)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import traceback
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -72,3 +75,23 @@ class Opening:
         if "scaling" in cells.attrs:
             cells = unscale(cells)
         return cells if self.scaling == "none" else scale(cells, self.scaling)  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def reading(store: str) -> Iterator[None]:
+    """Say where it was where Zarr or a codec cannot read a chunk: they raise what they like."""
+    try:
+        yield
+    except DataError:
+        raise
+    except Exception as error:
+        if not any(_is_of_zarr(frame) for frame, _ in traceback.walk_tb(error.__traceback__)):
+            raise
+        first = str(error).strip().split("\n")[0] or type(error).__name__
+        raise DataError(
+            f"{store} cannot be read ({first}): restore it from a copy, or write it again"
+        ) from error
+
+
+def _is_of_zarr(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).split(".")[0] in ("zarr", "numcodecs")

@@ -75,6 +75,12 @@ def make_folder(output: Path | None) -> None:
             raise ScaleshiftError(f"--output {output}: {error.strerror}; choose another folder") from error
 
 
+def refuse_inside(output: Path | None, store: str) -> None:
+    """Raise UsageError where results would become a part of the store."""
+    if output is not None and output.resolve().is_relative_to(Path(store).resolve()):
+        raise click.UsageError(f"--output {output} lies in STORE itself: choose a folder beside it")
+
+
 @contextlib.contextmanager
 def computing(scheduler: str, quiet: bool) -> Iterator[None]:
     """Compute on this scheduler, with a progress bar for passes that take longer than 2 s."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -85,26 +82,6 @@ def read(asked: Asked) -> SliceData:
 
     model = None if asked.model is None else open_model(asked.model, asked.trust)
     return _of_group(asked, model) if asked.embeddings is not None else _of_study(asked, model)
-
-
-@contextlib.contextmanager
-def reading(store: str) -> Iterator[None]:
-    """Say where it was where Zarr or a codec cannot read a chunk: they raise what they like."""
-    try:
-        yield
-    except DataError:
-        raise
-    except Exception as error:
-        if not any(_is_of_zarr(frame) for frame, _ in traceback.walk_tb(error.__traceback__)):
-            raise
-        first = str(error).strip().split("\n")[0] or type(error).__name__
-        raise DataError(
-            f"{store} cannot be read ({first}): restore it from a copy, or write it again"
-        ) from error
-
-
-def _is_of_zarr(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__", "")).split(".")[0] in ("zarr", "numcodecs")
 
 
 # Of a study --------------------------------------------------------------------------------------------

@@ -7,17 +7,16 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
 import click
 import numpy as np
 from click.core import ParameterSource
 from rich.console import Console
 
-from scaleshift.cli import options
+from scaleshift.cli import options, zarr_groups
+from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
-from scaleshift.cli.slice_data import Asked, SliceData, read, reading
-from scaleshift.errors import DataError
+from scaleshift.cli.slice_data import Asked, SliceData, read
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,7 +31,6 @@ TABLE, PICTURE, RESULT, SLICER, MEMBERSHIPS = (
     "slicer",
     "memberships.zarr",
 )
-OURS = "scaleshift_version"  # attribute of what this verb has written
 
 
 def _components(context: click.Context, parameter: click.Parameter, text: str) -> int | str:
@@ -160,7 +158,7 @@ def slices(
     default = context.get_parameter_source("components") is ParameterSource.DEFAULT
     slicer = _slicer(method, n_slices, None if default else components, seed, checkpoint)
     slicer.set_params(invalid=asked.invalid)
-    _refuse_inside(output, asked.store)
+    options.refuse_inside(output, asked.store)
     options.make_folder(output)
     with options.computing(scheduler, quiet), reading(asked.store):
         data = read(asked)
@@ -177,12 +175,6 @@ def _left_out(n_invalid: int) -> list[str]:
         return []
     rows = "1 row holds" if n_invalid == 1 else f"{n_invalid} rows hold"
     return [f"{rows} NaN or infinite values: left out"]
-
-
-def _refuse_inside(output: Path | None, store: str) -> None:
-    """Raise UsageError where results would become a part of the store."""
-    if output is not None and output.resolve().is_relative_to(Path(store).resolve()):
-        raise click.UsageError(f"--output {output} lies in STORE itself: choose a folder beside it")
 
 
 def _slicer(
@@ -225,13 +217,13 @@ def write(slicer: Any, data: SliceData, result: xr.Dataset, output: Path, member
 
     report.slice_table(result, output / TABLE)
     report.slice_plot(result, output / PICTURE)
-    _write_zarr(result, output / RESULT)
+    zarr_groups.write(result, output / RESULT)
     slicer.save(output / SLICER)
     names, remarks = [TABLE, PICTURE, RESULT, SLICER], []
     if memberships:
-        _write_zarr(_memberships(slicer, data, result), output / MEMBERSHIPS)
+        zarr_groups.write(_memberships(slicer, data, result), output / MEMBERSHIPS)
         names.append(MEMBERSHIPS)
-    elif _is_ours(output / MEMBERSHIPS):
+    elif zarr_groups.is_ours(output / MEMBERSHIPS):
         shutil.rmtree(output / MEMBERSHIPS)
         remarks.append(f"removed {output / MEMBERSHIPS}: an earlier run wrote it, this one has none")
     paths = [str(output / name) for name in names]
@@ -254,41 +246,10 @@ def _memberships(slicer: Any, data: SliceData, result: xr.Dataset) -> xr.Dataset
         coords={"slice": result["slice"].values},
         attrs={
             name: result.attrs[name]
-            for name in (OURS, "method", "seed", "study", "select")
+            for name in (zarr_groups.OURS, "method", "seed", "study", "select")
             if name in result.attrs
         },
     )
-
-
-def _write_zarr(dataset: xr.Dataset, path: Path) -> None:
-    """Write a dataset as a Zarr v3 group, which replaces one of an earlier run once it is complete."""
-    from scaleshift.blocks import blas
-
-    if path.exists() and not _is_ours(path):
-        raise DataError(
-            f"{path} is there, and scaleshift did not write it: choose another --output, or delete it"
-        )
-    text = {
-        name: values.astype(object) for name, values in dataset.variables.items() if values.dtype.kind == "U"
-    }
-    dataset = dataset.assign(text)  # of variable length: text of fixed width is outside the Zarr v3 spec
-    staged = path.with_name(f".{path.name}-{uuid4().hex}")
-    try:
-        with blas.one_thread():
-            dataset.to_zarr(staged, zarr_format=3, consolidated=False)
-        if path.exists():
-            shutil.rmtree(path)
-        staged.rename(path)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a folder is what `_write_zarr` leaves."""
-    try:
-        return OURS in json.loads((path / "zarr.json").read_bytes())["attributes"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
 
 
 def deliver(result: xr.Dataset, remarks: list[str], as_json: bool, quiet: bool) -> None:

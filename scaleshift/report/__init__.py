@@ -1,5 +1,7 @@
 """How do I show a result? As a table, a workbook, in the terminal, as a plot; beside the gates."""
 
+from scaleshift.report.auc import auc_path_table, auc_table, auc_text
+from scaleshift.report.auc_picture import auc_plot
 from scaleshift.report.gated import GatedSummary, compare_gated, summarize_gated
 from scaleshift.report.plot import plot
 from scaleshift.report.ranking import league, league_text
@@ -8,6 +10,10 @@ from scaleshift.report.table import table, text
 
 __all__ = [
     "GatedSummary",
+    "auc_path_table",
+    "auc_plot",
+    "auc_table",
+    "auc_text",
     "compare_gated",
     "league",
     "league_text",
