@@ -33,6 +33,7 @@ class Task:
     rule: str  # how size and shrinkage are chosen: "best", "one_se"
     only: int | None  # place of the size that is given
     folds: list[list[int]]  # buckets that each fold leaves out; none without cross-validation
+    again: list[list[int]]  # buckets that further folds leave out, which choose alone
     halves: list[list[int]]  # buckets of the parts that stability is told from
 
 
@@ -79,7 +80,7 @@ def choose(evidence: Evidence, sign: np.ndarray, task: Task) -> Chosen:
     held, alpha = None, 0
     size = len(options.sizes) - 1 if task.only is None else task.only
     if task.folds:
-        held = cross_validated(evidence, sign, task.folds, options)
+        held = cross_validated(evidence, sign, [*task.folds, *task.again], options)
         alpha, size = best(held, task.rule, only=task.only)
     path = options.path(found, options.alphas[alpha], evidence.among(sign))
     return Chosen(sign, found, held, alpha, size, path)
@@ -90,10 +91,10 @@ def rankings_of_folds(chosen: Chosen, candidates: np.ndarray, task: Task) -> Ran
     held = chosen.held
     assert held is not None
     own = []
-    for fold in range(len(held.gap)):
-        alpha, size = best(held, task.rule, only=task.only, left_out=fold)
+    for fold, out in enumerate(task.folds):
+        alpha, size = best(held, task.rule, only=task.only, left_out=out)
         own.append(held.weights[fold, alpha, size])
-    weights = np.concatenate([held.weights[:, chosen.alpha], np.stack(own)[:, None]], axis=1)
+    weights = np.concatenate([held.weights[: len(own), chosen.alpha], np.stack(own)[:, None]], axis=1)
     used = np.flatnonzero((weights != 0).any(axis=(0, 1)))
     centre = chosen.found.mean.mean(axis=0)
     return Rankings(chosen.sign, candidates[used], weights[:, :, used], weights @ centre)

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.auc.contrasts import Contrasts
-from scaleshift.auc.job import task_of
+from scaleshift.auc.job import rarest_side, task_of
 from scaleshift.auc.ranker import Question
 from scaleshift.auc.solving import from_moments
 from scaleshift.errors import DataError
@@ -33,7 +33,8 @@ def merged(one: Any, other: Any) -> Any:
             raise DataError(f"the two rankings have other {what}: {here} and {there}")
     moments = one.moments_ + other.moments_
     asked = Contrasts(one.classes_, one.contrasts_, list(one.signs_), one.kind_)
-    task = task_of(one, "moments", one.n_features_in_, one.n_folds_, moments.n_buckets, one.seed_)
+    rarest = rarest_side(moments.count.sum(axis=1), asked)
+    task = task_of(one, "moments", one.n_features_in_, one.n_folds_, moments.n_buckets, rarest, one.seed_)
     solved = from_moments(moments, asked, task, one.n_features_in_, None)
     fields = {field.name: getattr(one, f"{field.name}_") for field in dataclasses.fields(Question)}
     return clone(one)._learn(solved, Question(**fields))
