@@ -41,7 +41,7 @@ def sht(job: Job) -> Solved:
         "step_size_": last.step_size,
         "converged_": last.converged,
     }
-    return Solved(every, remarks=remarks)
+    return Solved(every, int(spread.count.sum()), remarks=remarks)
 
 
 def _assembled(
@@ -107,16 +107,13 @@ def _best(auc: np.ndarray) -> int:
 def without_fold(job: Job, fold: int) -> Rows:
     """The rows, those of a fold with the weight 0."""
     rows = job.rows
-    columns = {name: rows.columns[name] for name in rows.columns}
-    values = columns["label"].values
-    beside = Rows(values[:, None], columns, invalid="drop", in_memory=rows.in_memory)  # X is not read
     told: dict[str, Any] = {
         "buckets": job.buckets,
         "n_folds": job.n_folds,
         "fold": fold,
         "weighted": job.weighted,
     }
-    weight: Any = passes.map_rows(weight_leaf, beside, **told)
+    weight: Any = passes.map_rows(weight_leaf, rows.without_x(), **told)
     if rows.is_one_block:
         weight = graph.compute(weight, in_memory=True)
     return with_columns(rows, weight=Column(weight))

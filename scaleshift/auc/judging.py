@@ -6,6 +6,7 @@ final scores, which tells whether one that was never a candidate would have help
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,16 +17,31 @@ from scaleshift.auc.moments import ClassMoments, contrast
 from scaleshift.auc.ranking import scales
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
-from scaleshift.kernels.reference import library, namespace, to_numpy
+from scaleshift.blocks.sparse_rows import is_sparse
+from scaleshift.kernels.reference import library, namespace, tile_rows, to_numpy
 
 MOST_OVERLOOKED = 200  # features that are brought in, a contrast
+DENSE_ROWS, SPARSE_ROWS = 256, 8_192  # of a tile: dense ones at least, or adding tiles up takes longest
+
+
+@dataclass(frozen=True)
+class Final:
+    """Rankings of all contrasts, of all features."""
+
+    weights: np.ndarray  # (n_contrasts, d)
+    signs: np.ndarray  # (n_contrasts, n_classes) int8
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return self.weights.nbytes + self.signs.nbytes
 
 
 class Judged(NamedTuple):
     """What a pass over all rows says."""
 
     scored: list[Scored]  # a contrast; none without folds
-    across: np.ndarray | None  # (n_contrasts, n_classes, d) sums of x times the final score; or not asked
+    across: np.ndarray | None  # (n_contrasts, 2, d) sums of x times the final score by side; or not asked
 
 
 def judge(
@@ -33,7 +49,7 @@ def judge(
     buckets: Buckets | None,
     n_folds: int,
     rankings: list[Rankings],
-    final: np.ndarray | None,
+    final: Final | None,
     *,
     weighted: bool,
 ) -> Judged:
@@ -47,27 +63,23 @@ def judge(
     n_folds : int
     rankings : list of Rankings
         One a contrast; none where there are no folds.
-    final : numpy.ndarray, shape (n_contrasts, d), optional
+    final : Final, optional
         Final rankings of all features, where overlooked ones are asked for.
     weighted : bool
     """
-    n_classes = len(rows.categories("label"))
-    layout = layout_of(rankings, n_folds, n_classes, final)
+    layout = layout_of(rankings, n_folds, final)
     told: dict[str, Any] = {"buckets": buckets, "n_folds": n_folds, "weighted": weighted}
-    asked: dict[str, Any] = {"rankings": rankings, "n_classes": n_classes, "final": final}
-    found = passes.total(judged_block, rows, layout, **told, **asked)
+    found = passes.total(judged_block, rows, layout, **told, rankings=rankings, final=final)
     return Judged([Scored(found[f"counts{i}"]) for i in range(len(rankings))], found.get("across"))
 
 
-def layout_of(
-    rankings: list[Rankings], n_folds: int, n_classes: int, final: np.ndarray | None
-) -> dict[str, tuple[int, ...]]:
+def layout_of(rankings: list[Rankings], n_folds: int, final: Final | None) -> dict[str, tuple[int, ...]]:
     """Shapes of what one block gives."""
     layout: dict[str, tuple[int, ...]] = {
         f"counts{i}": (n_folds, one.middle.shape[1], 2, n_bins(rankings)) for i, one in enumerate(rankings)
     }
     if final is not None:
-        layout["across"] = (len(final), n_classes, final.shape[1])
+        layout["across"] = (len(final.weights), 2, final.weights.shape[1])
     return layout
 
 
@@ -76,8 +88,7 @@ def judged_block(
     buckets: Buckets | None,
     n_folds: int,
     rankings: list[Rankings],
-    n_classes: int,
-    final: np.ndarray | None,
+    final: Final | None,
     weighted: bool,
 ) -> dict[str, np.ndarray]:
     """Sums of one block."""
@@ -89,19 +100,34 @@ def judged_block(
         for i, one in enumerate(rankings):
             found[f"counts{i}"] = count_scores(block, fold, one, weight, n_bins(rankings))
     if final is not None:
-        scores = linear_scores(block.x, final)  # (n, n_contrasts)
         counted = np.where(codes >= 0, 1.0 if weight is None else weight, 0.0)
-        members = (codes[:, None] == np.arange(n_classes)) * counted[:, None]  # (n, n_classes)
-        found["across"] = np.stack([_crossed(block.x, members * score[:, None]) for score in scores.T])
+        found["across"] = _crossed(block.x, np.where(codes >= 0, final.signs[:, codes], 0), counted, final)
     return found
 
 
-def _crossed(x: Any, members: np.ndarray) -> np.ndarray:
-    """Sums of the rows by class, (n_classes, d), float64."""
+def _crossed(x: Any, side: np.ndarray, weight: np.ndarray, final: Final) -> np.ndarray:
+    """Sums of the rows times their final scores, by contrast and side: (n_contrasts, 2, d), float64.
+
+    Tile by tile: a float64 copy of a block of all features would be the largest array of a pass.
+    """
+    found = np.zeros((2 * len(side), x.shape[1]))
+    used = np.flatnonzero(final.weights.any(axis=0))
+    size = SPARSE_ROWS if is_sparse(x) else max(DENSE_ROWS, tile_rows(x, x.shape[1]))
+    for start in range(0, x.shape[0], size):
+        rows = slice(start, start + size)
+        tile = x[rows]
+        scores = linear_scores(tile[:, used], final.weights[:, used]).T * weight[rows]  # (n_contrasts, n)
+        members = np.stack([scores * (side[:, rows] == which) for which in (-1, 1)], axis=1)
+        found += _summed(tile, members.reshape(len(found), -1))
+    return found.reshape(len(side), 2, -1)
+
+
+def _summed(x: Any, members: np.ndarray) -> np.ndarray:
+    """Sums of rows, dense or sparse, by members: (n, d), (m, n) -> (m, d) float64."""
     if library(x) != "cupy":
-        return np.asarray((x.T.astype(np.float64, copy=False) @ members).T)
+        return np.asarray((x.T.astype(np.float64, copy=False) @ members.T).T)
     xp = namespace(x)
-    return to_numpy((x.T.astype(xp.float64) @ xp.asarray(members)).T)
+    return to_numpy(xp.asarray(members) @ x.astype(xp.float64))
 
 
 def overlooked(
@@ -111,12 +137,15 @@ def overlooked(
     final: np.ndarray,
     alpha: float,
     candidates: np.ndarray,
+    *,
+    scale: bool = True,
+    positive: bool = False,
 ) -> np.ndarray:
     """Features that were no candidates, though one in place of the least useful would make F smaller.
 
     Parameters
     ----------
-    across : numpy.ndarray, shape (n_classes, d)
+    across : numpy.ndarray, shape (2, d)
         Of `judge`, for this contrast.
     spread : ClassMoments
         Of all features.
@@ -126,6 +155,8 @@ def overlooked(
     alpha : float
         Its shrinkage.
     candidates : numpy.ndarray of int
+    scale, positive : bool
+        How the ranking was learned: see `ranking.sparse_path`.
 
     Returns
     -------
@@ -134,24 +165,25 @@ def overlooked(
 
     Notes
     -----
-    The condition of first order: what exchanging two features would change at least, at the weights that the
-    others have.
+    The condition of first order, at the weights that the others have, as if the two features had no
+    covariance: a feature that is told may turn out of no use once its covariances are summed.
     """
     found = contrast(spread, sign)
-    unit = scales(found)
     support = np.flatnonzero(final)
-    if not support.size:
-        return np.empty(0, np.int64)
+    usable = np.isfinite(scales(found))
+    own = np.where(usable, scales(found), 1)
+    unit = own if scale else np.full_like(own, np.sqrt(np.mean(own[candidates][usable[candidates]] ** 2)))
+    diagonal = (own / unit) ** 2 + alpha
     covariance = np.zeros(len(final))  # of each feature with the score, both classes'
-    for side, weight, mean in zip((-1, 1), found.weight, found.mean, strict=True):
-        covariance += across[sign == side].sum(axis=0) / weight - mean * (mean @ final)
+    for sums, weight, mean in zip(across, found.weight, found.mean, strict=True):
+        covariance += sums / weight - mean * (mean @ final)
     gap = found.delta @ final
     # In the metric of best_subsets: its weights are these, less the factor that makes F smallest.
-    length = float((final[support] * (covariance + alpha * found.variance * final)[support]).sum())
+    length = float((final * (covariance + alpha * unit**2 * final))[support].sum())
     factor = gap / length if length > 0 else 0.0
     residual = (found.delta - factor * covariance) / unit
-    gain = np.nan_to_num(residual**2 / (1 + alpha))
+    gain = np.where(usable & ((residual > 0) | (not positive)), residual**2 / diagonal, 0)
     gain[candidates] = 0
-    cost = (factor * final[support] * unit[support]) ** 2 * (1 + alpha)
+    cost = ((factor * final * unit) ** 2 * diagonal)[support]
     order = np.argsort(-gain, kind="stable")[:MOST_OVERLOOKED]
-    return order[gain[order] > cost.min()]
+    return order[gain[order] > (cost.min() if support.size else 0)]

@@ -59,9 +59,8 @@ def learned_from(rows: Rows, *, weighted: bool) -> Rows:
 
 def _recoded(rows: Rows, code: np.ndarray, weighted: bool) -> Rows:
     """The same rows with other codes of their labels: lazy where the labels are."""
-    instead_of_x = rows.columns["label"].values[:, None]  # X is not read
-    beside = replace(rows, x=instead_of_x, take=None, invalid="drop")
-    found = passes.map_rows(code_leaf, beside, dtype=np.int64, fill=MISSING, code=code, weighted=weighted)
+    told = {"code": code, "weighted": weighted}
+    found = passes.map_rows(code_leaf, rows.without_x(), dtype=np.int64, fill=MISSING, **told)
     codes = graph.compute(found, in_memory=True) if rows.in_memory else found
     return with_columns(rows, label=Column(codes, rows.categories("label"), coded=True))
 

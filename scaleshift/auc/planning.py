@@ -9,7 +9,7 @@ import numpy as np
 
 from scaleshift.auc.held_out import Rankings
 from scaleshift.auc.job import job_of
-from scaleshift.auc.judging import judged_block, layout_of
+from scaleshift.auc.judging import Final, judged_block, layout_of
 from scaleshift.auc.moments import layout_of_moments, scatter_of_block
 from scaleshift.auc.screening import layout_of_spread, spread_of_block
 from scaleshift.auc.solving import Job
@@ -47,9 +47,11 @@ def plan_fit(model: SparseAUC, rows: Rows, weighted: bool) -> Plan:
         )
         planner.driver_seconds += _search_seconds(job, p)
     if job.n_folds or name == "stream":
-        final = np.zeros((len(job.contrasts.sign), d)) if name == "stream" else None
+        signs = np.stack(job.contrasts.sign)
+        final = Final(np.zeros((len(signs), d)), signs) if name == "stream" else None
         rankings = [_rankings(job, sign, p) for sign in job.contrasts.sign] if job.n_folds else []
-        layout = layout_of(rankings, job.n_folds, n_classes, final)
+        layout = layout_of(rankings, job.n_folds, final)
+        del told["n_classes"]
         beside: dict[str, Any] = {"n_folds": job.n_folds, "rankings": rankings, "final": final}
         planner.total("held-out rows", job.rows, judged_block, layout, **told, **beside)
     return planner.plan()

@@ -13,15 +13,18 @@ from scaleshift import checkpoint
 from scaleshift.auc.moments import ClassMoments
 from scaleshift.auc.solving import Job
 from scaleshift.blocks import noise, passes
+from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.rows import first_rows
 from scaleshift.checkpoint import Checkpoint
+from scaleshift.parameters import is_whole
 
 FIRST = 1_000  # rows whose mean tells data apart
+MULTIPLIER = 2_654_435_761  # 2^32 over the golden ratio, about: its multiples modulo 2^32 lie evenly
 
 
 def seed_of(path: Any, random_state: Any) -> int:
-    """Seed of an earlier fit that was killed, or a new one."""
-    resumed = None if path is None else checkpoint.read(_inside(path, "job"))
+    """Seed of an earlier fit that was killed, or a new one; one that is given is obeyed."""
+    resumed = None if path is None or is_whole(random_state) else checkpoint.read(_inside(path, "job"))
     return noise.seed_of(random_state) if resumed is None else resumed.seed
 
 
@@ -69,12 +72,23 @@ def _fingerprint(job: Job, name: str) -> str:
             "rows": [job.rows.x.shape[0], job.rows.n_markers, job.rows.markers],
             "first": few.mean(axis=0, dtype=np.float64).tolist() if len(few) else [],
             "labels": job.rows.categories("label").tolist(),
-            "counts": passes.counts(job.rows, "label").tolist(),
+            "columns": _digits(job.rows),
             "buckets": None if job.buckets is None else job.buckets.n,
-            "groups": "group" in job.rows.columns,
             "weighted": job.weighted,
-            "n_screened": job.n_screened,
-            "signs": [sign.tolist() for sign in job.contrasts.sign],
             "seed": job.seed,
         }
     )
+
+
+def _digits(rows: Rows) -> dict[str, str]:
+    """Numbers that tell labels, weights and groups from others, to as many digits as chunks leave alone."""
+    names = list(rows.columns)
+    found = passes.total(mixed_sums, rows.without_x(), {"sums": (len(names),)})["sums"]
+    return {name: f"{value:.8g}" for name, value in zip(names, found, strict=True)}
+
+
+def mixed_sums(block: Block) -> dict[str, np.ndarray]:
+    """Sums of the columns of a block, each row times a number of its own: rows that change places show."""
+    row = np.arange(block.start, block.start + len(block.valid), dtype=np.uint64)
+    factor = ((row * np.uint64(MULTIPLIER)) % np.uint64(1 << 32)).astype(np.float64)
+    return {"sums": np.array([factor @ np.asarray(values, float) for values in block.columns.values()])}

@@ -14,10 +14,11 @@ from scaleshift.auc.contrasts import Contrasts
 from scaleshift.auc.evidence import Evidence
 from scaleshift.auc.fitting import LearnedRanking, Task, learned
 from scaleshift.auc.held_out import Rankings
-from scaleshift.auc.judging import Judged, judge, overlooked
+from scaleshift.auc.judging import Final, Judged, judge, overlooked
 from scaleshift.auc.moments import ClassMoments, class_moments
 from scaleshift.auc.screening import class_spread, screened_by_any
 from scaleshift.blocks.block import Rows
+from scaleshift.checkpoint import fingerprint
 
 
 def _made(name: str, make: Callable[[], ClassMoments]) -> ClassMoments:
@@ -46,8 +47,9 @@ class Job:
         return len(self.task.folds)
 
     def judge(self, rankings: list[Rankings], final: np.ndarray | None) -> Judged:
-        """Ask all rows: one pass."""
-        return judge(self.rows, self.buckets, self.n_folds, rankings, final, weighted=self.weighted)
+        """Ask all rows: one pass. With final rankings, (n_contrasts, d), for overlooked features too."""
+        asked = None if final is None else Final(final, np.stack(self.contrasts.sign))
+        return judge(self.rows, self.buckets, self.n_folds, rankings, asked, weighted=self.weighted)
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Solved:
     """Rankings of all contrasts, and what their solver found beside."""
 
     learned: list[LearnedRanking]
+    n_rows: int  # labelled ones that are finite
     moments: ClassMoments | None = None  # of all features, where they can be merged with others
     remarks: Mapping[str, Any] | None = None  # fitted attributes
 
@@ -75,7 +78,7 @@ def from_moments(
     """The same, of sums that are there already."""
     evidence = Evidence(found, np.arange(n_features))
     rankings, _ = learned(evidence, asked.sign, task, n_features, judge)
-    return Solved(rankings, found)
+    return Solved(rankings, _n_rows(found), found)
 
 
 def screen(job: Job) -> Solved:
@@ -84,7 +87,7 @@ def screen(job: Job) -> Solved:
     evidence = Evidence(spread, np.arange(job.rows.n_markers))
     task = replace(job.task, options=replace(job.task.options, alphas=(0.0,)))
     rankings, _ = learned(evidence, job.contrasts.sign, task, job.rows.n_markers, _judge(job))
-    return Solved(rankings)
+    return Solved(rankings, _n_rows(spread))
 
 
 def stream(job: Job) -> Solved:
@@ -94,6 +97,7 @@ def stream(job: Job) -> Solved:
     again, once, with such features among the candidates.
     """
     d, signs = job.rows.n_markers, job.contrasts.sign
+    how = {"scale": job.task.options.scale, "positive": job.task.options.positive}
     every = list(range(job.buckets.n if job.buckets else 1))
     inside = [[bucket for bucket in every if bucket not in out] for out in (*job.task.folds, *job.task.again)]
     parts = [every, *inside]  # halves, which only tell of stability, choose among these candidates
@@ -105,7 +109,7 @@ def stream(job: Job) -> Solved:
         assert judged is not None
         assert judged.across is not None
         more = [
-            overlooked(across, spread, sign, found.coef, found.alpha, evidence.candidates)
+            overlooked(across, spread, sign, found.coef, found.alpha, evidence.candidates, **how)
             for across, sign, found in zip(judged.across, signs, rankings, strict=True)
         ]
         missed = np.unique(np.concatenate(more))
@@ -114,12 +118,17 @@ def stream(job: Job) -> Solved:
         candidates = np.union1d(candidates, missed)
         moments_ = _moments_of(job, "overlooked", candidates)
         evidence = Evidence(moments_, candidates, spread, n_each, tuple(missed.tolist()))
-    return Solved(rankings, remarks={"n_overlooked_": missed.size})
+    return Solved(rankings, _n_rows(spread), remarks={"n_overlooked_": missed.size})
+
+
+def _n_rows(found: ClassMoments) -> int:
+    return int(found.count.sum())
 
 
 def _moments_of(job: Job, name: str, features: np.ndarray) -> ClassMoments:
     """Covariances of some features: one pass."""
     rows = job.rows.features(features)
+    name = f"{name}-{fingerprint({'features': features.tolist()})[:8]}"  # other parameters choose others
     return job.kept(name, lambda: class_moments(rows, job.buckets, weighted=job.weighted))
 
 

@@ -14,6 +14,8 @@ from scaleshift.auc.evidence import Evidence
 from scaleshift.auc.selection import Options
 from scaleshift.blocks import noise
 
+LISTED = 16  # buckets, of which all halves are listed: 6435 pairs
+
 
 def halves(n_buckets: int, n_pairs: int, seed: int) -> list[list[int]]:
     """Complementary halves of the buckets, at most `n_pairs` pairs of them.
@@ -23,16 +25,23 @@ def halves(n_buckets: int, n_pairs: int, seed: int) -> list[list[int]]:
     >>> halves(4, 9, seed=0)
     [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]]
     """
-    first = itertools.combinations(range(1, n_buckets), n_buckets // 2 - 1)
-    every = [[0, *others] for others in first] if n_buckets % 2 == 0 else _uneven(n_buckets)
+    draw = noise.generator(seed, "halves")
+    if n_buckets > LISTED:  # there are too many to list: two alike are hardly ever drawn
+        every = [sorted(draw.permutation(n_buckets)[: n_buckets // 2].tolist()) for _ in range(n_pairs)]
+    else:
+        every = _listed(n_buckets)
     if len(every) > n_pairs:
-        order = noise.generator(seed, "halves").permutation(len(every))[:n_pairs]
+        order = draw.permutation(len(every))[:n_pairs]
         every = [every[i] for i in sorted(order.tolist())]
     return [part for half in every for part in (half, sorted(set(range(n_buckets)) - set(half)))]
 
 
-def _uneven(n_buckets: int) -> list[list[int]]:
-    return [list(half) for half in itertools.combinations(range(n_buckets), n_buckets // 2)]
+def _listed(n_buckets: int) -> list[list[int]]:
+    """One half of each pair: of an even number of buckets that with the first, else the smaller one."""
+    size = n_buckets // 2
+    if n_buckets % 2:
+        return [list(half) for half in itertools.combinations(range(n_buckets), size)]
+    return [[0, *others] for others in itertools.combinations(range(1, n_buckets), size - 1)]
 
 
 def stability(

@@ -108,10 +108,15 @@ def once(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The same parameters, large ones as objects that enter the graph once, whoever needs them."""
     return {
         name: value
-        if isinstance(value, Delayed) or getattr(value, "nbytes", 0) <= SHARE_BYTES
-        else dask.delayed(value, pure=False)
+        if isinstance(value, Delayed) or _nbytes(value) <= SHARE_BYTES
+        else dask.delayed(value, pure=False, traverse=False)
         for name, value in parameters.items()
     }
+
+
+def _nbytes(value: Any) -> int:
+    """Bytes of a parameter, of the parts of a list or tuple together."""
+    return sum(map(_nbytes, value)) if isinstance(value, list | tuple) else int(getattr(value, "nbytes", 0))
 
 
 def merge_tree(leaves: da.Array, merge: Merge, shared: Mapping[str, Any] | None = None) -> da.Array:

@@ -187,9 +187,7 @@ def crossed(rows: Rows, by: str, name: str) -> np.ndarray:
     [[1, 1, 1], [0, 0, 1]]
     """
     shape = len(rows.categories(by)), 1 + len(rows.categories(name))
-    columns = {column: rows.columns[column] for column in (by, name)}
-    instead_of_x = columns[by].values[:, None]  # X is not read
-    both = Rows(instead_of_x, columns, invalid="drop", in_memory=rows.in_memory)
+    both = rows.only(by, name).without_x()
     found = total(states.crossed_leaf, both, {"n": shape[1:]}, keyed=by, by=by, name=name, width=shape[1])
     counts = np.zeros(shape, np.int64)
     counts[found["key"]] = found["n"]

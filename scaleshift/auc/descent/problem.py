@@ -123,9 +123,7 @@ def _masses(rows: Rows, sign: np.ndarray) -> np.ndarray:
         by_label = passes.counts(rows, "label")
         return np.array([by_label[sign > 0].sum(), by_label[sign < 0].sum()], np.float64)
     if rows.invalid == "raise":  # rows that X would drop are an error later: only the columns are read
-        columns = {name: rows.columns[name] for name in ("label", "weight")}
-        instead_of_x = columns["weight"].values[:, None]
-        rows = Rows(instead_of_x, columns, invalid="drop", in_memory=rows.in_memory)
+        rows = rows.only("label", "weight").without_x()
     found = passes.total(mass_leaf, rows, {"mass": (2,), "negative": ()}, sign=sign)
     if found["negative"]:
         raise DataError(f"{found['negative']:g} weights are negative or not finite: expected numbers from 0")
