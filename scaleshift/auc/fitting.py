@@ -16,7 +16,7 @@ from scaleshift.auc.held_out import Rankings, Scored, bin_scores
 from scaleshift.auc.judging import Judged
 from scaleshift.auc.moments import Contrast
 from scaleshift.auc.ranking import binormal_auc, scales
-from scaleshift.auc.selection import HeldOut, Options, best, cross_validated
+from scaleshift.auc.selection import HeldOut, Options, best, cross_validated, nested
 from scaleshift.auc.stability import stability
 from scaleshift.blocks import blas
 from scaleshift.errors import DataError
@@ -34,6 +34,7 @@ class Task:
     rule: str  # how size and shrinkage are chosen: "best", "one_se"
     only: int | None  # place of the size that is given
     folds: list[list[int]]  # buckets that each fold leaves out; none without cross-validation
+    again: list[list[int]]  # buckets that further folds leave out, which choose alone
     halves: list[list[int]]  # buckets of the parts that stability is told from
 
 
@@ -47,6 +48,7 @@ class Chosen:
     alpha: int  # places among the options
     size: int
     path: np.ndarray  # (n_sizes, p) of the candidates
+    of_folds: list[tuple[int, int]]  # shrinkage and size that are chosen without each fold's rows
 
 
 @dataclass(frozen=True)
@@ -84,13 +86,24 @@ def choose(evidence: Evidence, sign: np.ndarray, task: Task) -> Chosen:
             f"no {side} are left: all their rows hold NaN or infinite values; mend them, or leave the label "
             "out"
         )
-    held, alpha = None, 0
+    held, alpha, of_folds = None, 0, []
     size = len(options.sizes) - 1 if task.only is None else task.only
     if task.folds:
-        held = cross_validated(evidence, sign, task.folds, options)
+        held = cross_validated(evidence, sign, [*task.folds, *task.again], options)
         alpha, size = best(held, task.rule, only=task.only)
+        if _chooses(task):
+            inner = nested(evidence, sign, task.folds, options)
+            of_folds = [best(one, task.rule, only=task.only) for one in inner]
+        else:
+            of_folds = [best(held, task.rule, only=task.only, left_out=out) for out in task.folds]
     path = options.path(found, options.alphas[alpha], evidence.among(sign))
-    return Chosen(sign, found, held, alpha, size, path)
+    return Chosen(sign, found, held, alpha, size, path, of_folds)
+
+
+def _chooses(task: Task) -> bool:
+    """Whether there is more than one size or shrinkage in question, and a fold to learn from beside two."""
+    in_question = len(task.options.alphas) * (len(task.options.sizes) if task.only is None else 1)
+    return in_question > 1 and len(task.folds) > 2
 
 
 def rankings_of_folds(chosen: Chosen, candidates: np.ndarray, task: Task) -> Rankings:
@@ -99,15 +112,13 @@ def rankings_of_folds(chosen: Chosen, candidates: np.ndarray, task: Task) -> Ran
     Each fold's path, then what would have been chosen without the fold's rows, then each feature of the final
     ranking by itself: (n_folds, n_sizes + 1 + k, p).
     """
-    held = chosen.held
-    assert held is not None
-    own = []
-    for fold in range(len(held.gap)):
-        alpha, size = best(held, task.rule, only=task.only, left_out=fold)
-        own.append(held.weights[fold, alpha, size])
+    assert chosen.held is not None
+    found = chosen.held.weights
+    assert found is not None
     alone = _alone(chosen)
-    every = [held.weights[:, chosen.alpha], np.stack(own)[:, None], np.stack([alone] * len(own))]
-    weights = np.concatenate(every, axis=1)
+    own = [found[fold, alpha, size] for fold, (alpha, size) in enumerate(chosen.of_folds)]
+    path = found[: len(own), chosen.alpha]
+    weights = np.concatenate([path, np.stack(own)[:, None], np.stack([alone] * len(own))], axis=1)
     used = np.flatnonzero((weights != 0).any(axis=(0, 1)))
     centre = chosen.found.mean.mean(axis=0)
     return Rankings(chosen.sign, candidates[used], weights[:, :, used], weights @ centre)

@@ -10,7 +10,7 @@ from scaleshift.auc.buckets import Buckets, group_buckets, random_buckets
 from scaleshift.auc.contrasts import Contrasts, contrasts
 from scaleshift.auc.fitting import Task
 from scaleshift.auc.labelled import learned_from
-from scaleshift.auc.selection import Options, divided
+from scaleshift.auc.selection import Options, divided, re_paired
 from scaleshift.auc.solvers import SPARSE
 from scaleshift.auc.solving import Job, state_bytes
 from scaleshift.auc.stability import halves
@@ -22,8 +22,9 @@ from scaleshift.parameters import is_whole
 OF_DESCENTS = (5, 10, 20, 30, 40, 50, 60, 80, 100)  # each is a run of its own
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 30, 40, 50, 60, 80, 100)
 ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0)
-FEW_BYTES = 64_000_000  # of sums, up to which there are two buckets a fold, for more halves
+FEW_BYTES = 160_000_000  # of sums, up to which there are two buckets a fold, for more halves and more folds
 MOST_BYTES = 256_000_000  # up to which "auto" sums covariances of all features
+FEW_ROWS, AGAIN = 100, 2  # rows of a side, below which folds are paired again, so often, to choose by
 
 
 class Asked(Protocol):
@@ -63,14 +64,18 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
     question = contrasts(rows.categories("label"), asked.pos_label, asked.multi_class)
     n_classes = len(rows.categories("label"))
     # With an order, blocks are those of the rows as they stand: parts of the rows would make others of them.
-    n_folds = 0 if asked.cv is None or asked.order is not None else _n_folds(rows, question, asked.cv)
+    n_folds, rarest = 0, 0
+    if asked.cv is not None and asked.order is None:
+        by_label = passes.counts(rows, "label")
+        rarest = rarest_side(by_label, question)
+        n_folds = _n_folds(rows.categories("label"), by_label, rarest, asked.cv)
     name, n_buckets = _solver(asked, rows, n_classes, n_folds)
     buckets: Buckets | None = None
     if n_folds:
         divide = group_buckets if "group" in rows.columns else random_buckets
         buckets = divide(rows, n_buckets, seed)
         n_buckets, n_folds = buckets.n, min(n_folds, buckets.n)
-    task = task_of(asked, name, rows.n_markers, n_folds, n_buckets, seed)
+    task = task_of(asked, name, rows.n_markers, n_folds, n_buckets, rarest, seed)
     fits = int(np.sqrt(MOST_BYTES / state_bytes(n_classes, n_buckets, 1)))
     n_screened = min(asked.n_screened, rows.n_markers, fits)
     steps = {part: getattr(asked, part) for part in ("block_size", "step_size", "max_iter", "order")}
@@ -78,7 +83,9 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
     return name, Job(rows, weighted, question, buckets, task, n_screened, seed, steps, asked.checkpoint)
 
 
-def task_of(asked: Asked, solver: str, n_features: int, n_folds: int, n_buckets: int, seed: int) -> Task:
+def task_of(
+    asked: Asked, solver: str, n_features: int, n_folds: int, n_buckets: int, rarest: int, seed: int
+) -> Task:
     """What is asked of every contrast."""
     sizes, only = _sizes(asked.k, n_features, solver)
     alphas = (0.0,) if solver == "sht" and asked.alpha is None else _alphas(asked.alpha, n_folds)
@@ -87,6 +94,7 @@ def task_of(asked: Asked, solver: str, n_features: int, n_folds: int, n_buckets:
         asked.selection,
         only,
         divided(n_buckets, n_folds) if n_folds else [],
+        re_paired(n_folds, AGAIN) if rarest < FEW_ROWS and n_buckets == 2 * n_folds else [],
         halves(n_buckets, asked.n_halves // 2, seed) if n_buckets > 2 and asked.n_halves > 1 else [],
     )
 
@@ -98,17 +106,19 @@ def _start(asked: Asked, question: Contrasts, n_features: int) -> np.ndarray | N
     return earlier if fits else None
 
 
-def _n_folds(rows: Rows, question: Contrasts, cv: Any) -> int:
+def rarest_side(by_label: np.ndarray, question: Contrasts) -> int:
+    """Rows of the rarer side of the contrast that has fewest."""
+    return min(int(by_label[sign == side].sum()) for sign in question.sign for side in (-1, 1))
+
+
+def _n_folds(categories: np.ndarray, by_label: np.ndarray, rarest: int, cv: Any) -> int:
     """As many as asked for, or as the rarest side of a contrast has rows."""
-    by_label = passes.counts(rows, "label")
-    sides = [int(by_label[sign == side].sum()) for sign in question.sign for side in (-1, 1)]
-    if min(sides) < 2:
-        rare = rows.categories("label")[by_label.argmin()].item()
+    if rarest < 2:
         raise DataError(
-            f"label {rare!r} has {int(by_label.min())} row(s): cross-validation needs 2 of each; leave the "
-            "label out, or give k and cv=None"
+            f"label {categories[by_label.argmin()].item()!r} has {by_label.min()} row(s): cross-validation "
+            "needs 2 of each; leave the label out, or give k and cv=None"
         )
-    return min(cv, *sides) if is_whole(cv) else len(cv)
+    return min(cv, rarest) if is_whole(cv) else len(cv)
 
 
 def _solver(asked: Asked, rows: Rows, n_classes: int, n_folds: int) -> tuple[str, int]:
@@ -127,7 +137,7 @@ def _solver(asked: Asked, rows: Rows, n_classes: int, n_folds: int) -> tuple[str
         return name, n_folds or 1
     summed = {"moments": d, "stream": min(d, asked.n_screened), "screen": 1}[name]
     few = is_whole(asked.cv) and state_bytes(n_classes, 2 * n_folds, summed) <= FEW_BYTES
-    return name, 2 * n_folds if few and asked.n_halves > 1 else n_folds
+    return name, 2 * n_folds if few else n_folds
 
 
 def _sizes(k: Any, n_features: int, solver: str) -> tuple[tuple[int, ...], int | None]:

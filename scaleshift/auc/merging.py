@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.auc.contrasts import Contrasts
-from scaleshift.auc.job import task_of
+from scaleshift.auc.job import rarest_side, task_of
 from scaleshift.auc.ranker import Question
 from scaleshift.auc.solving import from_moments
 from scaleshift.blocks.treatment import check_treatment
@@ -37,7 +37,8 @@ def merged(one: Any, other: Any) -> Any:
     check_treatment(one.treatment_, other.treatment_, one.markers_)
     moments = one.moments_ + other.moments_
     asked = Contrasts(one.classes_, one.contrasts_, list(one.signs_), one.kind_)
-    task = task_of(one, "moments", one.n_features_in_, one.n_folds_, moments.n_buckets, one.seed_)
+    rarest = rarest_side(moments.count.sum(axis=1), asked)
+    task = task_of(one, "moments", one.n_features_in_, one.n_folds_, moments.n_buckets, rarest, one.seed_)
     solved = from_moments(moments, asked, task, one.n_features_in_, None)
     fields = {field.name: getattr(one, f"{field.name}_") for field in dataclasses.fields(Question)}
     fields["n_labelled"] += other.n_labelled_

@@ -74,5 +74,7 @@ def _search_seconds(job: Job, p: int) -> float:
         begin = time.process_time()
         best_subsets(matrix, gain, job.task.options.sizes)
         seconds = time.process_time() - begin
-    n_paths = 1 + len(job.task.folds) * len(job.task.options.alphas) + len(job.task.halves)
+    n_paths = (
+        1 + len([*job.task.folds, *job.task.again]) * len(job.task.options.alphas) + len(job.task.halves)
+    )
     return len(job.contrasts.sign) * n_paths * seconds

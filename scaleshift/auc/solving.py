@@ -99,7 +99,7 @@ def stream(job: Job) -> Solved:
     d, signs = job.rows.n_markers, job.contrasts.sign
     how = {"scale": job.task.options.scale, "positive": job.task.options.positive}
     every = list(range(job.buckets.n if job.buckets else 1))
-    inside = [[bucket for bucket in every if bucket not in out] for out in job.task.folds]
+    inside = [[bucket for bucket in every if bucket not in out] for out in (*job.task.folds, *job.task.again)]
     parts = [every, *inside]  # halves, which only tell of stability, choose among these candidates
     spread = job.kept("spread", lambda: class_spread(job.rows, job.buckets, weighted=job.weighted))
     candidates, n_each = screened_by_any(spread, signs, parts, job.n_screened)
