@@ -9,6 +9,7 @@ import numpy as np
 import xarray as xr
 from scipy.special import expit, logit
 
+from scaleshift.blocks import labels
 from scaleshift.errors import DataError
 
 
@@ -71,6 +72,11 @@ def prior_of(prior: Any, classes: np.ndarray, sample: Any = None) -> np.ndarray:
     if isinstance(prior, xr.Dataset):
         prior = _of_result(prior, classes, sample)
     if isinstance(prior, dict):
+        for label in prior:
+            if label not in classes.tolist():
+                hint = labels.suggestion(label, classes.tolist())
+                raise DataError(f"the prior names the class {label!r}, which is not known{hint}")
+        prior = _completed(prior, classes)
         missing = [label for label in classes.tolist() if label not in prior]
         if missing:
             raise DataError(f"the prior lacks the class {missing[0]!r}: give each of {classes.tolist()}")
@@ -87,6 +93,15 @@ def prior_of(prior: Any, classes: np.ndarray, sample: Any = None) -> np.ndarray:
             f"{classes.tolist()}, none below 0"
         )
     return shares / shares.sum()
+
+
+def _completed(prior: dict[Any, Any], classes: np.ndarray) -> dict[Any, Any]:
+    """With the share of the other one of two classes, where one is given."""
+    absent = [label for label in classes.tolist() if label not in prior]
+    if len(classes) == 2 and len(absent) == 1 and len(prior) == 1:
+        (share,) = prior.values()
+        return {**prior, absent[0]: 1 - share}
+    return prior
 
 
 def _of_result(result: xr.Dataset, classes: np.ndarray, sample: Any) -> np.ndarray:

@@ -213,7 +213,10 @@ class Ranker(ClassifierMixin, BaseEstimator):
 
     def _attributes(self) -> dict[str, Any]:
         positive = [str(label) for label in self.classes_[1:]] if self.kind_ == "binary" else self.contrasts_
-        return result.attributes(self.get_params(), seed=self.seed_, positive=positive)
+        told: dict[str, Any] = {"seed": self.seed_, "positive": positive}
+        if self.kind_ == "binary":
+            told["negative"] = str(self.classes_[0])
+        return result.attributes(self.get_params(), **told)
 
     def _shifts(self) -> np.ndarray:
         """What the prior adds to the log odds of each contrast."""

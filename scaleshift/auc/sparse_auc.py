@@ -110,10 +110,9 @@ class SparseAUC(Ranker):
     objective_ : float or numpy.ndarray
         F of all pairs of rows.
     auc_, auc_se_ : float or numpy.ndarray
-        AUC on held-out rows, the mean over folds of what each would have chosen without these rows; NaN
-        without cross-validation.
-        Rankings never saw them; size and shrinkage were chosen by the other folds, whose rankings did: of 200
-        features of noise and 300 rows it is .516 on average, .49 with `k` and `alpha` given.
+        AUC on held-out rows, the mean over folds; NaN without cross-validation. Neither the ranking nor the
+        size and shrinkage of a fold had a say of its rows. The standard error is that of the folds, or of
+        their numbers of rows where it is larger; of five folds 2.8 of them, not 2, make 95 %.
     auc_binormal_ : float or numpy.ndarray
         What normal scores with the moments of the training rows would have: a proxy, no AUC.
     path_ : xarray.Dataset
