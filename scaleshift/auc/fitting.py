@@ -6,7 +6,7 @@ A contrast is one question: these labels against those. All contrasts share the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,11 +41,12 @@ class Chosen:
     """A path of rankings at the shrinkage that was chosen."""
 
     sign: np.ndarray  # (n_classes,) int8
-    found: Contrast  # of all rows, of the candidates
+    found: Contrast  # of all rows, of the candidates: variances alone, or many contrasts would weigh much
     held: HeldOut | None
     alpha: int  # places among the options
     size: int
     path: np.ndarray  # (n_sizes, p) of the candidates
+    scores: ScoreMoments  # of the path's rankings
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,9 @@ def choose(evidence: Evidence, sign: np.ndarray, task: Task) -> Chosen:
         held = cross_validated(evidence, sign, task.folds, options)
         alpha, size = best(held, task.rule, only=task.only)
     path = options.path(found, options.alphas[alpha], evidence.among(sign))
-    return Chosen(sign, found, held, alpha, size, path)
+    scores = ScoreMoments(found.weight, *_of_scores(found, path))
+    variances = found if found.covariance.ndim == 2 else replace(found, covariance=found.variances)
+    return Chosen(sign, variances, held, alpha, size, path, scores)
 
 
 def rankings_of_folds(chosen: Chosen, candidates: np.ndarray, task: Task) -> Rankings:
@@ -134,7 +137,7 @@ def _told(
     path = chosen.path
     return assembled(
         Path(spread_out(path), np.array(options.sizes), chosen.size, alpha),
-        ScoreMoments(found.weight, *_of_scores(found, path)),
+        chosen.scores,
         scored,
         stability=spread_out(shares, 0.0 if task.halves else np.nan),
         mean=spread_out(found.mean, np.nan),

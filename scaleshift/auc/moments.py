@@ -6,6 +6,7 @@ training and held-out parts, every contrast of classes, every number of features
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -47,9 +48,12 @@ class ClassMoments:
         if self.scatter.ndim == self.sum.ndim:  # squares alone
             scatter = self.scatter + 2 * self.sum * moved + weight * moved**2
         else:
-            cross = self.sum[..., :, None] * moved
-            scatter = self.scatter + cross + np.swapaxes(cross, -1, -2)
-            scatter += weight[..., None] * np.outer(moved, moved)
+            scatter, outer = self.scatter.copy(), np.outer(moved, moved)
+            for part in np.ndindex(self.count.shape):  # one after the other: they are large
+                cross = np.outer(self.sum[part], moved)
+                scatter[part] += cross
+                scatter[part] += cross.T
+                scatter[part] += self.weight[part] * outer
         return replace(self, centre=centre, sum=self.sum + weight * moved, scatter=scatter)
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
@@ -83,7 +87,7 @@ class Contrast:
         """Mean of the positives less that of the negatives: (p,)."""
         return self.mean[1] - self.mean[0]
 
-    @property
+    @functools.cached_property  # asked for by every shrinkage and size
     def within(self) -> np.ndarray:
         """W, the sum of both covariances: (p, p), or its diagonal."""
         return self.covariance[0] + self.covariance[1]
@@ -100,6 +104,11 @@ class Contrast:
         if not covariance:
             return replace(self, covariance=np.full_like(self.covariance, np.nan))
         return replace(self, covariance=np.stack([covariance[0], covariance[-1]]))
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Of each class: (2, p)."""
+        return self.covariance if self.covariance.ndim == 2 else np.einsum("cpp->cp", self.covariance).copy()
 
     @property
     def variance(self) -> np.ndarray:

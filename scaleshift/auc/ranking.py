@@ -73,8 +73,7 @@ def scales(found: Contrast) -> np.ndarray:
 def t_statistic(found: Contrast) -> np.ndarray:
     """Student's two-sample t of each feature, (p,); 0 where it is constant."""
     n = found.weight
-    variance = found.covariance if found.covariance.ndim == 2 else np.einsum("cpp->cp", found.covariance)
-    pooled = np.maximum(n @ variance / max(n.sum() - 2, 1), NEGLIGIBLE * found.delta**2)
+    pooled = np.maximum(n @ found.variances / max(n.sum() - 2, 1), NEGLIGIBLE * found.delta**2)
     usable = np.isfinite(scales(found)) & (pooled > 0)
     return np.where(usable, found.delta / np.sqrt(np.where(usable, pooled, 1) * (1 / n).sum()), 0)
 
@@ -130,7 +129,9 @@ def sparse_path(
         among_independent = _independent(gain, (own / unit) ** 2 + alpha, sizes, positive)
         weights[:, chosen] = among_independent / unit
     elif chosen.size:
-        matrix = found.within[np.ix_(chosen, chosen)] / np.outer(unit, unit)
+        within = found.within if usable.all() else found.within[np.ix_(chosen, chosen)]
+        matrix = np.outer(unit, unit)
+        np.divide(within, matrix, out=matrix)
         matrix[np.diag_indices_from(matrix)] = (own / unit) ** 2 + alpha
         weights[:, chosen] = best_subsets(matrix, gain, sizes, positive=positive) / unit
     return best_scaled(found, weights)

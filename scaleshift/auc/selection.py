@@ -84,14 +84,14 @@ def cross_validated(
     gap, spread = np.zeros(shape), np.zeros(shape)
     for fold, out in enumerate(folds):
         inside = [bucket for bucket in every if bucket not in out]
-        training, held_out = evidence.contrast(sign, inside), evidence.contrast(sign, out)
+        training, held_out = evidence.contrast(sign, inside), evidence.contrast(sign, out).unbiased()
         among = evidence.among(sign, inside)
         for i, alpha in enumerate(options.alphas):
             path = options.path(training, alpha, among)
             _, own = products(training, path)
             path /= np.sqrt(np.where(own > 0, own, 1))[:, None]
             weights[fold, i] = path
-            gap[fold, i], spread[fold, i] = products(held_out.unbiased(), path)
+            gap[fold, i], spread[fold, i] = products(held_out, path)
     return HeldOut(weights, gap, spread)
 
 

@@ -117,7 +117,7 @@ def stream(job: Job) -> Solved:
         candidates = np.union1d(candidates, missed)
         moments_ = _moments_of(job, "overlooked", candidates)
         evidence = Evidence(moments_, candidates, spread, n_each, tuple(missed.tolist()))
-    return Solved(rankings, remarks={"n_overlooked_": missed.size})
+    return Solved(rankings, remarks={"n_overlooked_": len(evidence.overlooked)})
 
 
 def _moments_of(job: Job, name: str, features: np.ndarray) -> ClassMoments:
