@@ -119,7 +119,7 @@ class SparseAUC(Ranker):
     n_iter_ : int
         Steps of "sht"; 1 of the others, which do not iterate.
     n_overlooked_ : int
-        Of "stream": features that no t let in, though they are useful beside others; a further round had them.
+        Of "stream": features that no t let in and another round did, as they are useful beside others.
     objective_path_, coef_history_, coef_history_steps_, step_size_, converged_
         Of "sht", of its last contrast: F by epoch, and iterates with the numbers of their steps.
     n_features_in_, seed_
