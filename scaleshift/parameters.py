@@ -22,7 +22,7 @@ def check(name: str, value: Any, meaningful: Callable[[Any], Any], expected: str
     """
     try:
         fine = bool(meaningful(value))
-    except (TypeError, ValueError):  # not to be compared with a number, or an array
+    except (TypeError, ValueError, OverflowError):  # not to be compared with a number, or an array
         fine = False
     if not fine:
         raise DataError(f"{name}={value!r}: expected {expected}")

@@ -75,12 +75,15 @@ def prior_of(prior: Any, classes: np.ndarray, sample: Any = None) -> np.ndarray:
         if missing:
             raise DataError(f"the prior lacks the class {missing[0]!r}: give each of {classes.tolist()}")
         prior = [prior[label] for label in classes.tolist()]
-    shares = np.asarray(prior, np.float64)
+    try:
+        shares = np.asarray(prior, np.float64)
+    except (TypeError, ValueError):
+        shares = np.array(np.nan)  # no number
     if shares.ndim == 0 and len(classes) == 2:
         shares = np.array([1 - shares, shares])
     if shares.shape != (len(classes),) or not (np.isfinite(shares) & (shares >= 0)).all() or not shares.sum():
         raise DataError(
-            f"prior={prior!r}: expected the share of {classes[-1]!r}, or one share of each of "
+            f"prior={prior!r}: expected the share of {classes.tolist()[-1]!r}, or one share of each of "
             f"{classes.tolist()}, none below 0"
         )
     return shares / shares.sum()

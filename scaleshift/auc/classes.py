@@ -60,6 +60,10 @@ def position(categories: np.ndarray, label: Any) -> int:
     1
     """
     items = categories.tolist()
+    if np.ndim(label):
+        raise DataError(f"pos_label={label!r} are several values: give one label, of {items[:8]}")
     if label not in items:
-        raise DataError(f"label {label!r} is not known{labels.suggestion(label, items)}")
+        alike = [item for item in items if str(item) == str(label)]  # '1' for 1
+        hint = f"; did you mean {alike[0]!r}?" if alike else labels.suggestion(label, items)
+        raise DataError(f"label {label!r} is not known{hint}")
     return int(items.index(label))

@@ -41,7 +41,7 @@ def sht(job: Job) -> Solved:
         "step_size_": last.step_size,
         "converged_": last.converged,
     }
-    return Solved(every, remarks=remarks)
+    return Solved(every, int(spread.count.sum()), remarks=remarks)
 
 
 def _assembled(

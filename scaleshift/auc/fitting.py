@@ -15,10 +15,11 @@ from scaleshift.auc.evidence import Evidence
 from scaleshift.auc.held_out import Rankings, Scored, bin_scores
 from scaleshift.auc.judging import Judged
 from scaleshift.auc.moments import Contrast
-from scaleshift.auc.ranking import binormal_auc
+from scaleshift.auc.ranking import binormal_auc, scales
 from scaleshift.auc.selection import HeldOut, Options, best, cross_validated
 from scaleshift.auc.stability import stability
 from scaleshift.blocks import blas
+from scaleshift.errors import DataError
 
 Judge = Callable[
     [list[Rankings], np.ndarray], Judged
@@ -77,6 +78,12 @@ def choose(evidence: Evidence, sign: np.ndarray, task: Task) -> Chosen:
     """Size and shrinkage by cross-validation, and the path of all rows."""
     options = task.options
     found = evidence.contrast(sign)
+    if not found.count.all():
+        side = "positives" if found.count[0] else "negatives"
+        raise DataError(
+            f"no {side} are left: all their rows hold NaN or infinite values; mend them, or leave the label "
+            "out"
+        )
     held, alpha = None, 0
     size = len(options.sizes) - 1 if task.only is None else task.only
     if task.folds:
@@ -141,7 +148,7 @@ def _told(
         scored,
         stability=spread_out(shares, 0.0 if task.halves else np.nan),
         mean=spread_out(found.mean, np.nan),
-        deviation=spread_out(np.sqrt(found.variance), np.nan),
+        deviation=spread_out(scales(found), np.nan),
     )
 
 

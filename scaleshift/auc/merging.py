@@ -12,11 +12,14 @@ from scaleshift.auc.contrasts import Contrasts
 from scaleshift.auc.job import task_of
 from scaleshift.auc.ranker import Question
 from scaleshift.auc.solving import from_moments
+from scaleshift.blocks.treatment import check_treatment
 from scaleshift.errors import DataError
 
 
 def merged(one: Any, other: Any) -> Any:
     """A ranking of the rows of both."""
+    if not isinstance(other, type(one)):
+        raise DataError(f"merge: expected a fitted {type(one).__name__}, found a {type(other).__name__}")
     for model in (one, other):
         check_is_fitted(model, "learned_")
         if model.moments_ is None:
@@ -31,9 +34,11 @@ def merged(one: Any, other: Any) -> Any:
     for what, (here, there) in alike.items():
         if here != there:
             raise DataError(f"the two rankings have other {what}: {here} and {there}")
+    check_treatment(one.treatment_, other.treatment_, one.markers_)
     moments = one.moments_ + other.moments_
     asked = Contrasts(one.classes_, one.contrasts_, list(one.signs_), one.kind_)
     task = task_of(one, "moments", one.n_features_in_, one.n_folds_, moments.n_buckets, one.seed_)
     solved = from_moments(moments, asked, task, one.n_features_in_, None)
     fields = {field.name: getattr(one, f"{field.name}_") for field in dataclasses.fields(Question)}
+    fields["n_labelled"] += other.n_labelled_
     return clone(one)._learn(solved, Question(**fields))

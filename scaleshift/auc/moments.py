@@ -23,6 +23,7 @@ from scaleshift.kernels import dispatch
 
 CENTRE_ROWS = 1_000  # whose mean is the centre of the sums
 
+HEAVIEST = 1e100  # weight, whose products with others and with squares of X stay in the range of float64
 ROUNDING = 1e-11  # of the squared distance to the centre: a variance below is none, told from squares alone
 
 
@@ -194,7 +195,7 @@ def bucketed(
     block: Block, buckets: Buckets | None, n_classes: int, weight: np.ndarray | None
 ) -> tuple[np.ndarray, int]:
     """Code of each row's class and bucket, and how many there are; -1 of rows without class or weight."""
-    codes = block.codes("label")
+    codes = block.codes("label").astype(np.int64)  # few labels are bytes, their buckets are not
     if weight is not None:
         codes = np.where(weight > 0, codes, -1)
     if buckets is None:
@@ -208,12 +209,13 @@ def weights(block: Block) -> np.ndarray:
     Raises
     ------
     DataError
-        If a weight is negative or not finite; says which.
+        If a weight is negative, not finite, or too small or large to be squared; says which.
     """
     found = np.asarray(block.columns["weight"], np.float64)
-    odd = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    odd = np.flatnonzero(~((found == 0) | ((found >= 1 / HEAVIEST) & (found <= HEAVIEST))))
     if odd.size:
         raise DataError(
-            f"sample_weight of row {block.start + odd[0]} is {found[odd[0]]:g}: expected a number from 0"
+            f"sample_weight of row {block.start + odd[0]} is {found[odd[0]]:g}: expected a number from 0, and "
+            f"none beyond {1 / HEAVIEST:g} to {HEAVIEST:g}: divide all by their mean"
         )
     return found

@@ -21,6 +21,7 @@ from scaleshift.auc.tables import table
 from scaleshift.blocks import graph, passes
 from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.blocks.rows import as_rows
+from scaleshift.blocks.treatment import Treatment
 from scaleshift.errors import DataError
 
 
@@ -34,7 +35,9 @@ class Question:
     signs: np.ndarray  # (n_contrasts, n_labels) int8
     kind: str  # "binary", "ovr", "ovo"
     markers: tuple[str, ...] | None
+    treatment: Treatment | None  # transform and scaling, where cells tell of them
     n_features_in: int
+    n_labelled: int  # rows with a label and a weight, finite or not
     n_folds: int
     solver: str
     seed: int
@@ -50,7 +53,9 @@ class Question:
             np.stack(asked.sign),
             asked.kind,
             rows.markers,
+            rows.treatment,
             rows.n_markers,
+            int(passes.counts(rows, "label").sum()),
             job.n_folds,
             solver,
             job.seed,
@@ -66,6 +71,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
     contrasts_: list[str]
     classes_: np.ndarray
     markers_: tuple[str, ...] | None
+    treatment_: Treatment | None
     n_features_in_: int
     moments_: ClassMoments | None  # of solver "moments", which `merge` needs
     prior_: np.ndarray | None  # (n_classes,) None: that of the training rows
@@ -187,8 +193,10 @@ class Ranker(ClassifierMixin, BaseEstimator):
         """Set what was learned."""
         self.learned_, self.moments_ = list(solved.learned), solved.moments
         self.n_iter_ = 1
+        self.n_invalid_ = question.n_labelled - solved.n_rows
         for name, value in vars(question).items():
             setattr(self, f"{name}_", value)
+        vars(self).pop("feature_names_in_", None)  # of a fit before
         if question.markers is not None:
             self.feature_names_in_ = np.array(question.markers, object)
         for remark, value in (solved.remarks or {}).items():
@@ -240,7 +248,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
                 f"X has {n} features, but {type(self).__name__} is expecting {expected} features as input: "
                 "pass the columns that it was fitted on, in their order"
             )
-        return rows.matched(self.markers_, expected)
+        return rows.matched(self.markers_, expected, self.treatment_)
 
     def _map(self, leaf: Any, X: Any, columns: int | None = None, **options: Any) -> Any:
         check_is_fitted(self, "learned_")

@@ -71,8 +71,10 @@ def scales(found: Contrast) -> np.ndarray:
 
 
 def t_statistic(found: Contrast) -> np.ndarray:
-    """Student's two-sample t of each feature, (p,); 0 where it is constant."""
+    """Student's two-sample t of each feature, (p,); 0 where it is constant, or a class has no rows."""
     n = found.weight
+    if not n.all():
+        return np.zeros_like(found.delta)
     pooled = np.maximum(n @ found.variances / max(n.sum() - 2, 1), NEGLIGIBLE * found.delta**2)
     usable = np.isfinite(scales(found)) & (pooled > 0)
     return np.where(usable, found.delta / np.sqrt(np.where(usable, pooled, 1) * (1 / n).sum()), 0)

@@ -16,14 +16,15 @@ from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.rows import first_rows
 from scaleshift.checkpoint import Checkpoint
+from scaleshift.parameters import is_whole
 
 FIRST = 1_000  # rows whose mean tells data apart
 MULTIPLIER = 2_654_435_761  # 2^32 over the golden ratio, about: its multiples modulo 2^32 lie evenly
 
 
 def seed_of(path: Any, random_state: Any) -> int:
-    """Seed of an earlier fit that was killed, or a new one."""
-    resumed = None if path is None else checkpoint.read(_inside(path, "job"))
+    """Seed of an earlier fit that was killed, or a new one; one that is given is obeyed."""
+    resumed = None if path is None or is_whole(random_state) else checkpoint.read(_inside(path, "job"))
     return noise.seed_of(random_state) if resumed is None else resumed.seed
 
 

@@ -57,6 +57,7 @@ class Solved:
     """Rankings of all contrasts, and what their solver found beside."""
 
     learned: list[LearnedRanking]
+    n_rows: int  # labelled ones that are finite
     moments: ClassMoments | None = None  # of all features, where they can be merged with others
     remarks: Mapping[str, Any] | None = None  # fitted attributes
 
@@ -77,7 +78,7 @@ def from_moments(
     """The same, of sums that are there already."""
     evidence = Evidence(found, np.arange(n_features))
     rankings, _ = learned(evidence, asked.sign, task, n_features, judge)
-    return Solved(rankings, found)
+    return Solved(rankings, _n_rows(found), found)
 
 
 def screen(job: Job) -> Solved:
@@ -86,7 +87,7 @@ def screen(job: Job) -> Solved:
     evidence = Evidence(spread, np.arange(job.rows.n_markers))
     task = replace(job.task, options=replace(job.task.options, alphas=(0.0,)))
     rankings, _ = learned(evidence, job.contrasts.sign, task, job.rows.n_markers, _judge(job))
-    return Solved(rankings)
+    return Solved(rankings, _n_rows(spread))
 
 
 def stream(job: Job) -> Solved:
@@ -117,7 +118,11 @@ def stream(job: Job) -> Solved:
         candidates = np.union1d(candidates, missed)
         moments_ = _moments_of(job, "overlooked", candidates)
         evidence = Evidence(moments_, candidates, spread, n_each, tuple(missed.tolist()))
-    return Solved(rankings, remarks={"n_overlooked_": len(evidence.overlooked)})
+    return Solved(rankings, _n_rows(spread), remarks={"n_overlooked_": len(evidence.overlooked)})
+
+
+def _n_rows(found: ClassMoments) -> int:
+    return int(found.count.sum())
 
 
 def _moments_of(job: Job, name: str, features: np.ndarray) -> ClassMoments:

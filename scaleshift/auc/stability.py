@@ -7,7 +7,6 @@ halves come in complementary pairs. A half is half of the buckets, so that no fu
 from __future__ import annotations
 
 import itertools
-import math
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from scaleshift.auc.evidence import Evidence
 from scaleshift.auc.selection import Options
 from scaleshift.blocks import noise
 
-MOST_HALVES = 20_000  # that are listed: of 16 buckets, all
+LISTED = 16  # buckets, of which all halves are listed: 6435 pairs
 
 
 def halves(n_buckets: int, n_pairs: int, seed: int) -> list[list[int]]:
@@ -26,18 +25,18 @@ def halves(n_buckets: int, n_pairs: int, seed: int) -> list[list[int]]:
     >>> halves(4, 9, seed=0)
     [[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]]
     """
-    size = n_buckets // 2
-    every = _numbered(n_buckets) if math.comb(n_buckets, size) <= MOST_HALVES else None
-    rng = noise.generator(seed, "halves")
-    if every is None:  # too many to list: two draws that are alike are as good as none
-        every = [sorted(rng.permutation(n_buckets)[:size].tolist()) for _ in range(n_pairs)]
-    elif len(every) > n_pairs:
-        order = rng.permutation(len(every))[:n_pairs]
+    draw = noise.generator(seed, "halves")
+    if n_buckets > LISTED:  # there are too many to list: two alike are hardly ever drawn
+        every = [sorted(draw.permutation(n_buckets)[: n_buckets // 2].tolist()) for _ in range(n_pairs)]
+    else:
+        every = _listed(n_buckets)
+    if len(every) > n_pairs:
+        order = draw.permutation(len(every))[:n_pairs]
         every = [every[i] for i in sorted(order.tolist())]
     return [part for half in every for part in (half, sorted(set(range(n_buckets)) - set(half)))]
 
 
-def _numbered(n_buckets: int) -> list[list[int]]:
+def _listed(n_buckets: int) -> list[list[int]]:
     """One half of each pair: of an even number of buckets that with the first, else the smaller one."""
     size = n_buckets // 2
     if n_buckets % 2:

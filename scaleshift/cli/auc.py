@@ -23,10 +23,7 @@ MIN_WIDTH = 80
 TABLE, PATH_TABLE, PICTURE = "features.csv", "path.csv", "auc.png"
 FEATURES, PATH, MODEL = "features.zarr", "path.zarr", "ranking"
 
-SAME_SAMPLES = (
-    "held-out cells are of the same samples; to see how the ranking does on others, learn from some "
-    "(--select) and score the rest"
-)
+SAME_SAMPLES = "held-out cells are of the same samples: --by-sample tells of samples not seen"
 
 
 def _sizes(context: click.Context, parameter: click.Parameter, text: str | None) -> int | list[int] | None:
@@ -112,6 +109,12 @@ def _solver(context: click.Context, parameter: click.Parameter, name: str) -> st
     help="Folds of the cross-validation; 0: none, neither a held-out AUC nor stability.",
 )
 @click.option(
+    "--by-sample",
+    is_flag=True,
+    help="Folds and halves are of whole samples: the held-out AUC is that of samples not seen, and stability "
+    "that of other samples. Needs several with both kinds of cells.",
+)
+@click.option(
     "--invalid",
     type=click.Choice(["raise", "drop"]),
     default="raise",
@@ -141,6 +144,7 @@ def auc(
     against_unlabelled: bool,
     select: str | None,
     markers: list[str] | None,
+    by_sample: bool,
     seed: int,
     output: Path | None,
     as_json: bool,
@@ -152,8 +156,7 @@ def auc(
 
     STORE is a study with labels (scaleshift ingest, scaleshift label). The ranking is a weighted sum of the
     features; its AUC is the probability that a positive cell stands above a negative one, and is told of
-    cells that had no say in it. They are of the same samples: to see how it does on others, learn from some
-    (--select) and score the rest with the saved ranking.
+    cells that had no say in it: of the same samples, or of others (--by-sample).
 
     \b
     scaleshift auc study.zarr --positive NK --output results
@@ -170,10 +173,13 @@ def auc(
     _refuse_foreign(output)
     with options.computing(scheduler, quiet), reading(store):
         data = read(asked)
-        model = SparseAUC(random_state=seed, pos_label=data.positive, **settings).fit(data.cells)
+        model = SparseAUC(random_state=seed, pos_label=data.positive, **settings)
+        model.fit(data.cells, groups="sample" if by_sample else None)
         result, path_ = _described(model, asked, data)
     written = [] if output is None else write(model, result, path_, output)
-    deliver(result, path_, [*data.remarks, *_of_fit(model, data, settings), *written], as_json, quiet)
+    deliver(
+        result, path_, [*data.remarks, *_of_fit(model, data, settings, by_sample), *written], as_json, quiet
+    )
 
 
 def _refuse_foreign(output: Path | None) -> None:
@@ -188,19 +194,19 @@ def _refuse_foreign(output: Path | None) -> None:
         persistence.load(output / MODEL)
 
 
-def _of_fit(model: Any, data: AucData, settings: dict[str, Any]) -> list[str]:
+def _of_fit(model: Any, data: AucData, settings: dict[str, Any], by_sample: bool) -> list[str]:
     """What is to be said of what was done otherwise than asked."""
     remarks = []
-    n_invalid = getattr(model, "n_invalid_", 0)
-    if n_invalid:
-        rows = "1 cell holds" if n_invalid == 1 else f"{n_invalid} cells hold"
+    if model.n_invalid_:
+        rows = "1 cell holds" if model.n_invalid_ == 1 else f"{model.n_invalid_} cells hold"
         remarks.append(f"{rows} NaN or infinite values: left out")
-    if data.cells.sizes["sample"] > 1 and settings["cv"] is not None:
+    if data.cells.sizes["sample"] > 1 and settings["cv"] is not None and not by_sample:
         remarks.append(SAME_SAMPLES)
     if settings["k"] is not None and np.max(settings["k"]) > model.n_features_in_:
         remarks.append(f"--features {np.max(settings['k'])}: the study has {model.n_features_in_}")
-    if settings["cv"] is not None and data.n_positive < settings["cv"]:
-        remarks.append(f"--cv {settings['cv']}: {data.n_positive} folds, as many as there are positive cells")
+    if settings["cv"] is not None and model.n_folds_ < settings["cv"]:
+        many = "samples" if by_sample else "positive cells"
+        remarks.append(f"--cv {settings['cv']}: {model.n_folds_} folds, as many as there are {many}")
     return remarks
 
 

@@ -333,3 +333,11 @@ def test_the_verb_stands_in_the_list_which_is_in_alphabetical_order():
     verbs = [line.split()[0] for line in text.split("Commands:")[1].splitlines() if line.strip()]
     assert verbs == sorted(verbs)
     assert verbs[0] == "auc"
+
+
+def test_folds_of_whole_samples_are_said_and_tell_of_samples_not_seen(tmp_path):
+    x, label = made()
+    store = written(tmp_path / "s.zarr", x, label, np.tile(["S1", "S2", "S3"], N // 3))
+    shown = auc(store, "--features", "1", "--by-sample")
+    assert "--cv 5: 3 folds, as many as there are samples" in shown.stderr
+    assert "same samples" not in shown.stderr
