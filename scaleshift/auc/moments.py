@@ -215,7 +215,7 @@ def weights(block: Block) -> np.ndarray:
     odd = np.flatnonzero(~((found == 0) | ((found >= 1 / HEAVIEST) & (found <= HEAVIEST))))
     if odd.size:
         raise DataError(
-            f"sample_weight of row {block.start + odd[0]} is {found[odd[0]]:g}: expected a number from 0, and "
-            f"none beyond {1 / HEAVIEST:g} to {HEAVIEST:g}: divide all by their mean"
+            f"sample_weight of row {block.start + odd[0]} is {found[odd[0]]:g}: expected a number from 0, "
+            f"and none beyond {1 / HEAVIEST:g} to {HEAVIEST:g}: divide all by their mean"
         )
     return found

@@ -118,7 +118,7 @@ def stream(job: Job) -> Solved:
         candidates = np.union1d(candidates, missed)
         moments_ = _moments_of(job, "overlooked", candidates)
         evidence = Evidence(moments_, candidates, spread, n_each, tuple(missed.tolist()))
-    return Solved(rankings, _n_rows(spread), remarks={"n_overlooked_": len(evidence.overlooked)})
+    return Solved(rankings, _n_rows(spread), remarks={"n_overlooked_": missed.size})
 
 
 def _n_rows(found: ClassMoments) -> int:
