@@ -140,7 +140,7 @@ def sparse_path(
 
 
 def _independent(gain: np.ndarray, diagonal: np.ndarray, sizes: Sequence[int], positive: bool) -> np.ndarray:
-    """The same as `best_subsets` of a diagonal matrix: those of the largest t."""
+    """The same as `best_subsets` of a diagonal matrix: largest t, both variances alike."""
     gain = np.maximum(gain, 0) if positive else gain
     order = np.argsort(-(gain**2) / diagonal, kind="stable")
     weights = np.zeros((len(sizes), len(gain)))

@@ -60,9 +60,9 @@ class SparseAUC(Ranker):
         ``cv=None``, and of "screen" and "sht".
     solver : {"auto", "moments", "stream", "screen", "sht"}, default "auto"
         "moments" sums covariances of all features; "stream" those of `n_screened` candidates by t, for
-        thousands of features, and looks whether one was overlooked; "screen" takes the k of largest t as
-        they are; "sht" is the stochastic hard thresholding of the source. "auto" is "moments" where its sums
-        fit, else "stream".
+        thousands of features, and looks whether one was overlooked; "screen" takes the k of largest t, as
+        of classes of one size, as they are; "sht" is the stochastic hard thresholding of the source. "auto"
+        is "moments" where its sums fit, else "stream".
     positive : bool, default False
         Whether weights below 0 are ruled out; not with "sht".
     cv : int, list or None, default 5
