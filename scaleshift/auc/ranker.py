@@ -196,7 +196,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         self.n_invalid_ = question.n_labelled - solved.n_rows
         for name, value in vars(question).items():
             setattr(self, f"{name}_", value)
-        vars(self).pop("feature_names_in_", None)  # of a fit before
+        self.__dict__.pop("feature_names_in_", None)  # of a fit before
         if question.markers is not None:
             self.feature_names_in_ = np.array(question.markers, object)
         for remark, value in (solved.remarks or {}).items():
