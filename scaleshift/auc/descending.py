@@ -14,6 +14,7 @@ from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.fitting import LearnedRanking, Path, ScoreMoments, assembled
 from scaleshift.auc.held_out import Rankings, Scored, fold_of_bucket, linear_scores
 from scaleshift.auc.moments import ClassMoments, contrast, weights
+from scaleshift.auc.ranking import binormal_auc, scales
 from scaleshift.auc.screening import class_spread
 from scaleshift.auc.sht import Descent, descend
 from scaleshift.auc.solving import Job, Solved
@@ -54,7 +55,8 @@ def _assembled(
         scored,
         stability=np.full(path.shape[1], np.nan),
         mean=found.mean,
-        deviation=np.sqrt(np.maximum(found.variance, 0)),
+        deviation=scales(found),
+        alone=binormal_auc(found.delta, scales(found) ** 2),
     )
 
 

@@ -71,6 +71,7 @@ class LearnedRanking:
     stability: np.ndarray  # (d,) share of halves that choose the feature, NaN without
     mean: np.ndarray  # (2, d) of negatives, of positives; NaN of features without moments
     deviation: np.ndarray  # (d,) standard deviation within the classes
+    alone: np.ndarray  # (d,) AUC of each feature by itself: see `_auc_alone`
     weight: np.ndarray  # (2,) of negatives, of positives
 
 
@@ -96,17 +97,31 @@ def choose(evidence: Evidence, sign: np.ndarray, task: Task) -> Chosen:
 
 
 def rankings_of_folds(chosen: Chosen, candidates: np.ndarray, task: Task) -> Rankings:
-    """Each fold's path, and what would have been chosen without its held-out rows: to score these."""
+    """What held-out rows are scored by.
+
+    Each fold's path, then what would have been chosen without the fold's rows, then each feature of the final
+    ranking by itself: (n_folds, n_sizes + 1 + k, p).
+    """
     held = chosen.held
     assert held is not None
     own = []
     for fold in range(len(held.gap)):
         alpha, size = best(held, task.rule, only=task.only, left_out=fold)
         own.append(held.weights[fold, alpha, size])
-    weights = np.concatenate([held.weights[:, chosen.alpha], np.stack(own)[:, None]], axis=1)
+    alone = _alone(chosen)
+    every = [held.weights[:, chosen.alpha], np.stack(own)[:, None], np.stack([alone] * len(own))]
+    weights = np.concatenate(every, axis=1)
     used = np.flatnonzero((weights != 0).any(axis=(0, 1)))
     centre = chosen.found.mean.mean(axis=0)
     return Rankings(chosen.sign, candidates[used], weights[:, :, used], weights @ centre)
+
+
+def _alone(chosen: Chosen) -> np.ndarray:
+    """Each feature of the final ranking by itself, in units of its spread: (k, p)."""
+    support = np.flatnonzero(chosen.path[chosen.size])
+    alone = np.zeros((len(support), chosen.path.shape[1]))
+    alone[np.arange(len(support)), support] = 1 / scales(chosen.found)[support]
+    return alone
 
 
 def learned(
@@ -149,7 +164,19 @@ def _told(
         stability=spread_out(shares, 0.0 if task.halves else np.nan),
         mean=spread_out(found.mean, np.nan),
         deviation=spread_out(scales(found), np.nan),
+        alone=spread_out(_auc_alone(chosen, scored), np.nan),
     )
+
+
+def _auc_alone(chosen: Chosen, scored: Scored | None) -> np.ndarray:
+    """AUC of each feature, (p,): counted of those of the ranking, of others as if it were normal."""
+    found, unit = chosen.found, scales(chosen.found)
+    with np.errstate(invalid="ignore"):
+        alone = binormal_auc(found.delta, unit**2)
+    if scored is not None:
+        support = np.flatnonzero(chosen.path[chosen.size])
+        alone[support] = scored.pooled_auc()[scored.counts.shape[1] - len(support) :]
+    return alone
 
 
 def _of_scores(found: Contrast, path: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -187,6 +214,7 @@ def assembled(
     stability: np.ndarray,
     mean: np.ndarray,
     deviation: np.ndarray,
+    alone: np.ndarray,
 ) -> LearnedRanking:
     """A ranking with its probabilities and AUCs, from the moments of its scores and held-out ones."""
     gap, spread = scores.mean[1] - scores.mean[0], scores.variance.sum(axis=0)
@@ -215,6 +243,7 @@ def assembled(
         stability=stability,
         mean=mean,
         deviation=deviation,
+        alone=alone,
         weight=scores.weight,
     )
 
@@ -226,14 +255,19 @@ def _platt(scored: Scored, size: int) -> probability.Curve | None:
 
 
 def _by_fold(scored: Scored | None, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean over folds of the held-out AUC of m rankings, its standard error, and the bound."""
+    """Mean over folds of the held-out AUC of m rankings, its standard error, and the bound.
+
+    The error is that which the folds show, or that of their numbers of rows where it is larger: of a few
+    folds the first is itself uncertain.
+    """
+    nothing = np.full(m, np.nan)
     if scored is None:
-        nothing = np.full(m, np.nan)
         return nothing, nothing, nothing
     auc, bound = scored.auc()
     known = np.isfinite(auc[:, 0])
     if not known.any():
-        return np.full(m, np.nan), np.full(m, np.nan), np.full(m, np.nan)
-    auc, n = auc[known], int(known.sum())
-    error = auc.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.full(m, np.nan)
-    return auc.mean(axis=0), error, bound[known].mean(axis=0)
+        return nothing, nothing, nothing
+    auc, bound, n = auc[known, :m], bound[known, :m], int(known.sum())
+    by_rows = np.sqrt(scored.variance()[known, :m].sum(axis=0)) / n
+    error = np.maximum(auc.std(axis=0, ddof=1) / np.sqrt(n), by_rows) if n > 1 else by_rows
+    return auc.mean(axis=0), error, bound.mean(axis=0)
