@@ -70,7 +70,7 @@ class ClassMoments:
             self.count + other.count,
             self.weight + other.weight,
             self.sum + other.sum,
-            self.scatter + other.scatter,
+            np.add(self.scatter, other.scatter, out=other.scatter),  # a copy of our own: of 100s of MB
         )
 
 
