@@ -95,15 +95,30 @@ def _held_out(job: Job, name: str, sign: np.ndarray) -> tuple[Scored, int]:
     rankings = Rankings(sign, used, found[..., used] / unit[..., None], middle)
     counts = job.judge([rankings], None).scored[0].counts
     auc, _ = Scored(counts).auc()
-    own = [_best(np.delete(auc, fold, axis=0)) for fold in range(job.n_folds)]
+    rule = job.task.rule
+    own = [_best(np.delete(auc, fold, axis=0), rule) for fold in range(job.n_folds)]
     chosen = np.stack([counts[fold, size] for fold, size in enumerate(own)])[:, None]
-    return Scored(np.concatenate([counts, chosen], axis=1)), _best(auc)
+    return Scored(np.concatenate([counts, chosen], axis=1)), _best(auc, rule)
 
 
-def _best(auc: np.ndarray) -> int:
-    """Place of the size with the highest mean AUC over folds that have one."""
-    known = np.isfinite(auc).all(axis=1)
-    return int(auc[known].mean(axis=0).argmax()) if known.any() else auc.shape[1] - 1
+def _best(auc: np.ndarray, rule: str) -> int:
+    """Place of the size with the highest mean AUC over folds that have one, or of one as good: see `best`.
+
+    Examples
+    --------
+    >>> auc = np.array([[0.70, 0.80, 0.86], [0.60, 0.83, 0.80]])
+    >>> _best(auc, "best"), _best(auc, "one_se")
+    (2, 1)
+    """
+    auc = auc[np.isfinite(auc).all(axis=1)]
+    if not len(auc):
+        return auc.shape[1] - 1
+    mean = auc.mean(axis=0)
+    size = int(mean.argmax())
+    if rule == "one_se" and len(auc) > 1:
+        enough = mean >= mean[size] - auc[:, size].std(ddof=1) / np.sqrt(len(auc))
+        return int(enough.argmax())
+    return size
 
 
 def without_fold(job: Job, fold: int) -> Rows:

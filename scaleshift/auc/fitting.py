@@ -6,7 +6,7 @@ A contrast is one question: these labels against those. All contrasts share the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,12 +43,13 @@ class Chosen:
     """A path of rankings at the shrinkage that was chosen."""
 
     sign: np.ndarray  # (n_classes,) int8
-    found: Contrast  # of all rows, of the candidates
+    found: Contrast  # of all rows, of the candidates: variances alone, or many contrasts would weigh much
     held: HeldOut | None
     alpha: int  # places among the options
     size: int
     path: np.ndarray  # (n_sizes, p) of the candidates
     of_folds: list[tuple[int, int]]  # shrinkage and size that are chosen without each fold's rows
+    scores: ScoreMoments  # of the path's rankings
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,9 @@ def choose(evidence: Evidence, sign: np.ndarray, task: Task) -> Chosen:
         else:
             of_folds = [best(held, task.rule, only=task.only, left_out=out) for out in task.folds]
     path = options.path(found, options.alphas[alpha], evidence.among(sign))
-    return Chosen(sign, found, held, alpha, size, path, of_folds)
+    scores = ScoreMoments(found.weight, *_of_scores(found, path))
+    variances = found if found.covariance.ndim == 2 else replace(found, covariance=found.variances)
+    return Chosen(sign, variances, held, alpha, size, path, of_folds, scores)
 
 
 def _chooses(task: Task) -> bool:
@@ -167,7 +170,7 @@ def _told(
     path = chosen.path
     return assembled(
         Path(spread_out(path), np.array(options.sizes), chosen.size, alpha),
-        ScoreMoments(found.weight, *_of_scores(found, path)),
+        chosen.scores,
         scored,
         stability=spread_out(shares, 0.0 if task.halves else np.nan),
         mean=spread_out(found.mean, np.nan),

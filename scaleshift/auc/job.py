@@ -59,13 +59,16 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
         )
     if asked.cv is None and asked.k is None:
         raise DataError("k=None is chosen by cross-validation, and cv=None: give k, or cv=5")
+    if asked.solver == "sht":
+        _check_descents(asked)
     names = [name for name in ("label", "weight", "group") if name in rows.columns]
     rows = learned_from(rows.only(*names), weighted=weighted)
     question = contrasts(rows.categories("label"), asked.pos_label, asked.multi_class)
     n_classes = len(rows.categories("label"))
     # With an order, blocks are those of the rows as they stand: parts of the rows would make others of them.
+    ordered = asked.solver == "sht" and asked.order is not None
     n_folds, rarest = 0, 0
-    if asked.cv is not None and asked.order is None:
+    if asked.cv is not None and not ordered:
         by_label = passes.counts(rows, "label")
         rarest = rarest_side(by_label, question)
         n_folds = _n_folds(rows.categories("label"), by_label, rarest, asked.cv)
@@ -81,6 +84,15 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
     steps = {part: getattr(asked, part) for part in ("block_size", "step_size", "max_iter", "order")}
     steps["start"] = _start(asked, question, rows.n_markers)
     return name, Job(rows, weighted, question, buckets, task, n_screened, seed, steps, asked.checkpoint)
+
+
+def _check_descents(asked: Asked) -> None:
+    """Refuse what the source's algorithm knows nothing of, where it would be taken no notice of."""
+    odd = [name for name in ("positive", "debias") if getattr(asked, name)]
+    if asked.alpha is not None and np.size(asked.alpha) > 1:
+        odd.append("alpha of several values")
+    if odd:
+        raise DataError(f"solver='sht' knows no {odd[0]}: leave it out, or take solver='moments'")
 
 
 def task_of(

@@ -6,6 +6,7 @@ training and held-out parts, every contrast of classes, every number of features
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -48,9 +49,12 @@ class ClassMoments:
         if self.scatter.ndim == self.sum.ndim:  # squares alone
             scatter = self.scatter + 2 * self.sum * moved + weight * moved**2
         else:
-            cross = self.sum[..., :, None] * moved
-            scatter = self.scatter + cross + np.swapaxes(cross, -1, -2)
-            scatter += weight[..., None] * np.outer(moved, moved)
+            scatter, outer = self.scatter.copy(), np.outer(moved, moved)
+            for part in np.ndindex(self.count.shape):  # one after the other: they are large
+                cross = np.outer(self.sum[part], moved)
+                scatter[part] += cross
+                scatter[part] += cross.T
+                scatter[part] += self.weight[part] * outer
         return replace(self, centre=centre, sum=self.sum + weight * moved, scatter=scatter)
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
@@ -66,7 +70,7 @@ class ClassMoments:
             self.count + other.count,
             self.weight + other.weight,
             self.sum + other.sum,
-            self.scatter + other.scatter,
+            np.add(self.scatter, other.scatter, out=other.scatter),  # a copy of our own: of 100s of MB
         )
 
 
@@ -84,7 +88,7 @@ class Contrast:
         """Mean of the positives less that of the negatives: (p,)."""
         return self.mean[1] - self.mean[0]
 
-    @property
+    @functools.cached_property  # asked for by every shrinkage and size
     def within(self) -> np.ndarray:
         """W, the sum of both covariances: (p, p), or its diagonal."""
         return self.covariance[0] + self.covariance[1]
@@ -101,6 +105,11 @@ class Contrast:
         if not covariance:
             return replace(self, covariance=np.full_like(self.covariance, np.nan))
         return replace(self, covariance=np.stack([covariance[0], covariance[-1]]))
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Of each class: (2, p)."""
+        return self.covariance if self.covariance.ndim == 2 else np.einsum("cpp->cp", self.covariance).copy()
 
     @property
     def variance(self) -> np.ndarray:
@@ -186,9 +195,7 @@ def bucketed(
     block: Block, buckets: Buckets | None, n_classes: int, weight: np.ndarray | None
 ) -> tuple[np.ndarray, int]:
     """Code of each row's class and bucket, and how many there are; -1 of rows without class or weight."""
-    codes = block.codes("label").astype(
-        np.int64
-    )  # labels are bytes where they are few, their buckets are not
+    codes = block.codes("label").astype(np.int64)  # few labels are bytes, their buckets are not
     if weight is not None:
         codes = np.where(weight > 0, codes, -1)
     if buckets is None:

@@ -76,8 +76,7 @@ def t_statistic(found: Contrast) -> np.ndarray:
     n = found.weight
     if not n.all():
         return np.zeros_like(found.delta)
-    variance = found.covariance if found.covariance.ndim == 2 else np.einsum("cpp->cp", found.covariance)
-    pooled = np.maximum(n @ variance / max(n.sum() - 2, 1), NEGLIGIBLE * found.delta**2)
+    pooled = np.maximum(n @ found.variances / max(n.sum() - 2, 1), NEGLIGIBLE * found.delta**2)
     usable = np.isfinite(scales(found)) & (pooled > 0)
     return np.where(usable, found.delta / np.sqrt(np.where(usable, pooled, 1) * (1 / n).sum()), 0)
 
@@ -136,14 +135,16 @@ def sparse_path(
         among_independent = _independent(gain, (own / unit) ** 2 + alpha, sizes, positive)
         weights[:, chosen] = among_independent / unit
     elif chosen.size:
-        matrix = found.within[np.ix_(chosen, chosen)] / np.outer(unit, unit)
+        within = found.within if usable.all() else found.within[np.ix_(chosen, chosen)]
+        matrix = np.outer(unit, unit)
+        np.divide(within, matrix, out=matrix)
         matrix[np.diag_indices_from(matrix)] = (own / unit) ** 2 + alpha
         weights[:, chosen] = search(matrix, gain, sizes, positive=positive) / unit
     return best_scaled(found, weights)
 
 
 def _independent(gain: np.ndarray, diagonal: np.ndarray, sizes: Sequence[int], positive: bool) -> np.ndarray:
-    """The same as `best_subsets` of a diagonal matrix: those of the largest t."""
+    """The same as `best_subsets` of a diagonal matrix: largest t, both variances alike."""
     gain = np.maximum(gain, 0) if positive else gain
     order = np.argsort(-(gain**2) / diagonal, kind="stable")
     weights = np.zeros((len(sizes), len(gain)))

@@ -106,11 +106,11 @@ def cross_validated(
     gap, spread = np.zeros(shape), np.zeros(shape)
     for fold, out in enumerate(folds):
         inside = [bucket for bucket in every if bucket not in out]
-        training, held_out = evidence.contrast(sign, inside), evidence.contrast(sign, out)
+        training, held_out = evidence.contrast(sign, inside), evidence.contrast(sign, out).unbiased()
         among = evidence.among(sign, inside)
         for i, alpha in enumerate(options.alphas):
             path = weights[fold, i] = in_units(training, options.path(training, alpha, among))
-            gap[fold, i], spread[fold, i] = products(held_out.unbiased(), path)
+            gap[fold, i], spread[fold, i] = products(held_out, path)
     return HeldOut(gap, spread, folds, weights)
 
 

@@ -93,6 +93,8 @@ def _path(support: Support, sizes: list[int]) -> list[Support]:
     for row in reversed(range(len(sizes))):
         while len(support.chosen) > sizes[row]:
             support = support.without_the_least()
+        if set(support.chosen) == set(best[row].chosen):
+            continue  # settled already
         found = settled(support)
         if found.is_better(best[row]):
             best[row] = found
