@@ -11,6 +11,8 @@ from scipy.special import expit, logit
 
 from scaleshift.errors import DataError
 
+RAREST = 1e-300  # share of a class that a prior rules out
+
 
 def probabilities(scores: np.ndarray, slope: np.ndarray, kind: str, n_classes: int) -> np.ndarray:
     """Probabilities of the classes: (n, n_contrasts) -> (n, n_classes).
@@ -36,11 +38,13 @@ def shifts(prior: np.ndarray, trained: np.ndarray, kind: str) -> np.ndarray:
 
     Within a class, rows are taken to look as they did in training: a label shift.
     """
+    # A share of 0 is a tiny one: infinite log odds would make all rows of one score.
+    if kind == "ovo":
+        ratio = np.log(np.maximum(prior, RAREST)) - np.log(trained)
+        return np.array([b - a for a, b in itertools.combinations(ratio, 2)])
+    most = -np.log(RAREST)
     with np.errstate(divide="ignore"):
-        if kind == "ovo":
-            ratio = np.log(prior) - np.log(trained)
-            return np.array([b - a for a, b in itertools.combinations(ratio, 2)])
-        odds = logit(prior) - logit(trained)
+        odds = np.clip(logit(prior), -most, most) - logit(trained)
     return odds[1:] if kind == "binary" else odds
 
 

@@ -152,6 +152,8 @@ def overlooked(
     residual = (found.delta - factor * covariance) / unit
     gain = np.nan_to_num(residual**2 / (1 + alpha))
     gain[candidates] = 0
+    if not np.isfinite(unit[support]).all():  # squares about 0 cannot tell the spread of features so far off
+        return np.empty(0, np.int64)
     cost = (factor * final[support] * unit[support]) ** 2 * (1 + alpha)
     order = np.argsort(-gain, kind="stable")[:MOST_OVERLOOKED]
     return order[gain[order] > cost.min()]

@@ -16,6 +16,7 @@ from scaleshift.auc.moments import Contrast
 from scaleshift.solve.best_subset import best_subsets
 
 NEGLIGIBLE = 1e-12  # of delta squared: the least variance that a feature can have
+LEAST = 1e-280  # variance: of a smaller one the weights' squares leave the range of float64
 CONSTANT = 1e-24  # of the mean squared: no variance but that of rounding
 
 
@@ -66,13 +67,15 @@ def scales(found: Contrast) -> np.ndarray:
     """
     variance, delta = found.variance, found.delta
     floor = NEGLIGIBLE * delta**2
-    constant = np.maximum(variance, floor) <= CONSTANT * (found.mean**2).max(axis=0)
+    constant = np.maximum(variance, floor) <= np.maximum(CONSTANT * (found.mean**2).max(axis=0), LEAST)
     return np.where(constant, np.inf, np.sqrt(np.maximum(variance, floor)))
 
 
 def t_statistic(found: Contrast) -> np.ndarray:
     """Student's two-sample t of each feature, (p,); 0 where it is constant."""
     n = found.weight
+    if not n.all():  # a class is not there: nothing differs
+        return np.zeros_like(found.delta)
     variance = found.covariance if found.covariance.ndim == 2 else np.einsum("cpp->cp", found.covariance)
     pooled = np.maximum(n @ variance / max(n.sum() - 2, 1), NEGLIGIBLE * found.delta**2)
     usable = np.isfinite(scales(found)) & (pooled > 0)

@@ -15,12 +15,16 @@ from scaleshift.auc.solving import Job
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.rows import first_rows
 from scaleshift.checkpoint import Checkpoint
+from scaleshift.parameters import check
 
 FIRST = 1_000  # rows whose mean tells data apart
 
 
 def seed_of(path: Any, random_state: Any) -> int:
     """Seed of an earlier fit that was killed, or a new one."""
+    if path is not None:
+        is_path = isinstance(path, str | os.PathLike)
+        check("checkpoint", path, lambda _: is_path, "the path of a folder, or None")
     resumed = None if path is None else checkpoint.read(_inside(path, "job"))
     return noise.seed_of(random_state) if resumed is None else resumed.seed
 

@@ -92,6 +92,8 @@ def cross_validated(
             path /= np.sqrt(np.where(own > 0, own, 1))[:, None]
             weights[fold, i] = path
             gap[fold, i], spread[fold, i] = products(held_out.unbiased(), path)
+        if not training.weight.all():
+            gap[fold] = np.nan  # nothing was learned
     return HeldOut(weights, gap, spread)
 
 
