@@ -203,7 +203,7 @@ def usable(found: ClassMoments, signs: Sequence[np.ndarray], fewest: int = 1) ->
 
 
 def _vanished(found: ClassMoments, squares: np.ndarray) -> np.ndarray:
-    """Features whose squares are less than their means allow, (p,): products of float32 rows were too small."""
+    """Features whose squares are less than their means allow, (p,): float32 products were too small."""
     mean = found.sum / np.where(found.weight > 0, found.weight, 1)[..., None]
     less = squares < (1 - 1e-3) * found.weight[..., None] * mean**2
     return np.asarray((less & (np.abs(mean) > 1e-10 * np.abs(found.centre))).any(axis=(0, 1)))

@@ -10,20 +10,23 @@ from typing import Any
 import numpy as np
 
 from scaleshift import checkpoint
+from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.moments import ClassMoments
 from scaleshift.auc.solving import Job
 from scaleshift.blocks import noise, passes
+from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.rows import first_rows
 from scaleshift.checkpoint import Checkpoint
+from scaleshift.errors import DataError
 from scaleshift.parameters import check
 
-FIRST = 1_000  # rows whose mean tells data apart
+LOOKED_AT = 100  # rows at the start, in the middle and at the end, whose means tell data apart
 
 
 def seed_of(path: Any, random_state: Any) -> int:
     """Seed of an earlier fit that was killed, or a new one."""
     if path is not None:
-        is_path = isinstance(path, str | os.PathLike)
+        is_path = isinstance(path, str | os.PathLike) and "\0" not in (name := os.fspath(path)) and name
         check("checkpoint", path, lambda _: is_path, "the path of a folder, or None")
     resumed = None if path is None else checkpoint.read(_inside(path, "job"))
     return noise.seed_of(random_state) if resumed is None else resumed.seed
@@ -38,7 +41,12 @@ def resumable(job: Job, name: str) -> Job:
     found = checkpoint.read(path)
     checkpoint.check(found, fingerprint, job.checkpoint)
     if found is None:
-        os.makedirs(job.checkpoint, exist_ok=True)
+        try:
+            os.makedirs(job.checkpoint, exist_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"checkpoint={os.fspath(job.checkpoint)!r} is no folder ({error.strerror}): choose another"
+            ) from error
         checkpoint.write(path, Checkpoint(fingerprint, job.seed, {}))
     return replace(job, kept=Kept(os.fspath(job.checkpoint), fingerprint, job.seed))
 
@@ -66,19 +74,55 @@ def _inside(path: Any, name: str) -> str:
 
 
 def _fingerprint(job: Job, name: str) -> str:
-    few = first_rows(job.rows, FIRST)
+    columns = passes.total(column_sums, _columns_alone(job.rows), {"sums": (3,)}, buckets=job.buckets)
     return checkpoint.fingerprint(
         {
             "solver": name,
             "rows": [job.rows.x.shape[0], job.rows.n_markers, job.rows.markers],
-            "first": few.mean(axis=0, dtype=np.float64).tolist() if len(few) else [],
+            "columns": _short(columns["sums"]),
+            "looked_at": [_short(few.mean(axis=0, dtype=np.float64)) for few in _some_rows(job.rows)],
             "labels": job.rows.categories("label").tolist(),
             "counts": passes.counts(job.rows, "label").tolist(),
             "buckets": None if job.buckets is None else job.buckets.n,
             "groups": "group" in job.rows.columns,
             "weighted": job.weighted,
+            "invalid": job.rows.invalid,
             "n_screened": job.n_screened,
             "signs": [sign.tolist() for sign in job.contrasts.sign],
             "seed": job.seed,
         }
     )
+
+
+def _short(values: np.ndarray) -> list[str]:
+    """To as many digits as other chunks leave alone."""
+    return [f"{value:.9g}" for value in values.tolist()]
+
+
+def _columns_alone(rows: Rows) -> Rows:
+    """The rows without X, which is not read."""
+    instead_of_x = rows.columns["label"].values[:, None]
+    return Rows(instead_of_x, rows.columns, invalid="drop", in_memory=rows.in_memory)
+
+
+def column_sums(block: Block, buckets: Buckets | None) -> dict[str, np.ndarray]:
+    """Sums of labels, weights and buckets, each row's times a factor of its own: the order counts."""
+    label = block.columns["label"].astype(np.float64)
+    factor = noise.keys(0, "fingerprint", block.start, len(label)) / 2.0**64 + 0.5
+    learned = np.where(label >= 0, factor, 0.0)
+    weight = np.asarray(block.columns.get("weight", np.ones(len(label))), np.float64)
+    part = np.zeros(len(label)) if buckets is None else buckets(block) + 1.0
+    return {"sums": np.array([factor @ (label + 2), learned @ weight, learned @ part])}
+
+
+def _some_rows(rows: Rows) -> list[np.ndarray]:
+    """Rows at the start, in the middle and at the end for any chunks; of sparse ones the first block's."""
+    if rows.is_sparse:
+        return [few for few in [first_rows(rows, LOOKED_AT)] if len(few)]
+    n, found = rows.x.shape[0], []
+    for start in sorted({0, n // 2, max(n - LOOKED_AT, 0)}):
+        x = rows.x[start : start + LOOKED_AT]
+        x = x if rows.in_memory else x.rechunk(x.shape)
+        few = first_rows(Rows(x, {}, invalid=rows.invalid, in_memory=rows.in_memory), LOOKED_AT)
+        found += [few] if len(few) else []
+    return found

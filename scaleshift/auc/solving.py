@@ -107,7 +107,8 @@ def stream(job: Job) -> Solved:
     spread = job.kept("spread", lambda: class_spread(job.rows, job.buckets, weighted=job.weighted))
     usable(spread, job.contrasts.sign, job.fewest)
     candidates, n_each = screened_by_any(spread, signs, parts, job.n_screened)
-    evidence = Evidence(_moments_of(job, "candidates", candidates), candidates, spread, n_each)
+    moments_ = usable(_moments_of(job, "candidates", candidates), signs, job.fewest)
+    evidence = Evidence(moments_, candidates, spread, n_each)
     for last in (False, True):
         rankings, judged = learned(evidence, signs, job.task, d, lambda folds, final: job.judge(folds, final))
         assert judged is not None
