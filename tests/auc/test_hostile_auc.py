@@ -84,7 +84,7 @@ def test_an_auc_of_weights_beyond_float64_is_refused(method, weight):
 @pytest.mark.parametrize("factor", [1e160, 1e300])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_values_whose_squares_are_beyond_float64_are_refused(solver, factor):
-    with pytest.raises(DataError, match="1 column.*first 3.*too large"):
+    with pytest.raises(DataError, match=r"1 column.*first 3.*too large"):
         fitted(X * np.where(np.arange(6) == 3, factor, 1), solver=solver)
 
 
@@ -98,7 +98,7 @@ def test_values_without_squares_are_constants(solver, factor):
 
 @pytest.mark.parametrize("solver", ["moments", "stream"])
 def test_float32_values_without_squares_are_refused(solver):
-    with pytest.raises(DataError, match="6 column.*too small"):
+    with pytest.raises(DataError, match=r"6 column.*too small"):
         fitted((X * 1e-30).astype(np.float32), solver=solver)
 
 
@@ -130,12 +130,12 @@ def test_shrinkage_without_a_meaning_is_refused(alpha):
 
 @pytest.mark.parametrize("label", [np.array([0, 1]), [1]])
 def test_several_positive_labels_are_refused(label):
-    with pytest.raises(DataError, match="pos_label.* several values"):
+    with pytest.raises(DataError, match=r"pos_label.* several values"):
         fitted(pos_label=label)
 
 
 def test_a_label_of_another_type_is_told():
-    with pytest.raises(DataError, match="'1' is not known; did you mean 1?"):
+    with pytest.raises(DataError, match="'1' is not known; did you mean 1"):
         fitted(pos_label="1")
 
 
