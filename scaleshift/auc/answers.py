@@ -12,6 +12,8 @@ from scipy.special import expit, log_expit, logsumexp
 from scaleshift.blocks import labels
 from scaleshift.errors import DataError
 
+RAREST = 1e-300  # share of a class that a prior rules out
+
 
 def probabilities(log_odds: np.ndarray, kind: str, n_classes: int) -> np.ndarray:
     """Probabilities of the classes: (n, n_contrasts) -> (n, n_classes).
@@ -40,9 +42,13 @@ def shifts(prior: np.ndarray, trained: np.ndarray, kind: str) -> np.ndarray:
     """
     if kind == "ovr":
         return np.zeros(len(prior))
-    with np.errstate(divide="ignore"):
-        ratio = np.log(prior) - np.log(trained)
+    ratio = _log_shares(prior) - np.log(trained)
     return np.array([b - a for a, b in itertools.combinations(ratio, 2)])
+
+
+def _log_shares(prior: np.ndarray) -> np.ndarray:
+    """Logarithms; a share of 0 is a tiny one, or infinite log odds would make all rows of one score."""
+    return np.log(np.maximum(prior, RAREST))
 
 
 def shifted(log_odds: np.ndarray, prior: np.ndarray, trained: np.ndarray) -> np.ndarray:
@@ -58,8 +64,7 @@ def shifted(log_odds: np.ndarray, prior: np.ndarray, trained: np.ndarray) -> np.
     >>> expit(after).round(3).tolist()
     [[0.889, 0.067, 0.044]]
     """
-    with np.errstate(divide="ignore"):
-        ratio = np.log(prior) - np.log(trained)
+    ratio = _log_shares(prior) - np.log(trained)
     after = log_expit(log_odds) + ratio
     found = np.empty_like(after)
     for label in range(len(prior)):

@@ -13,7 +13,7 @@ import numpy as np
 from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.fitting import LearnedRanking, Path, ScoreMoments, assembled
 from scaleshift.auc.held_out import Rankings, Scored, fold_of_bucket, linear_scores
-from scaleshift.auc.moments import ClassMoments, contrast, weights
+from scaleshift.auc.moments import ClassMoments, contrast, usable, weights
 from scaleshift.auc.ranking import binormal_auc, scales
 from scaleshift.auc.screening import class_spread
 from scaleshift.auc.sht import Descent, descend
@@ -26,6 +26,7 @@ from scaleshift.blocks.rows import with_columns
 def sht(job: Job) -> Solved:
     """Descents of all rows, and, where sizes or the AUC are asked for, of the rows outside every fold."""
     spread = class_spread(job.rows, None, weighted=job.weighted)
+    usable(spread, job.contrasts.sign, job.fewest)
     every, last = [], None
     for name, sign in zip(job.contrasts.names, job.contrasts.sign, strict=True):
         scored, size = _held_out(job, name, sign) if job.n_folds else (None, len(job.task.options.sizes) - 1)

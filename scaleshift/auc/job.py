@@ -73,10 +73,16 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
         rarest = rarest_side(by_label, question)
         n_folds = _n_folds(rows.categories("label"), by_label, rarest, asked.cv)
     name, n_buckets = _solver(asked, rows, n_classes, n_folds)
+    if name == "sht" and (asked.positive or asked.debias or np.size(asked.alpha) > 1):
+        raise DataError(
+            "solver='sht' knows no positive=True, no debias=True and one alpha alone: take 'moments'"
+        )
     buckets: Buckets | None = None
     if n_folds:
-        divide = group_buckets if "group" in rows.columns else random_buckets
-        buckets = divide(rows, n_buckets, seed)
+        if "group" in rows.columns:
+            buckets = group_buckets(rows, n_buckets, seed, question.sign)
+        else:
+            buckets = random_buckets(rows, n_buckets, seed)
         n_buckets, n_folds = buckets.n, min(n_folds, buckets.n)
     task = task_of(asked, name, rows.n_markers, n_folds, n_buckets, rarest, seed)
     fits = int(np.sqrt(MOST_BYTES / state_bytes(n_classes, n_buckets, 1)))

@@ -23,6 +23,7 @@ from scaleshift.kernels import dispatch
 
 CENTRE_ROWS = 1_000  # whose mean is the centre of the sums
 
+MOST_SQUARES = 1e300  # sum of squares of a feature
 HEAVIEST = 1e100  # weight, whose products with others and with squares of X stay in the range of float64
 ROUNDING = 1e-11  # of the squared distance to the centre: a variance below is none, told from squares alone
 
@@ -177,6 +178,46 @@ def class_moments(rows: Rows, buckets: Buckets | None, *, weighted: bool = False
     return ClassMoments(centre, **shaped)
 
 
+def usable(found: ClassMoments, signs: Sequence[np.ndarray], fewest: int = 1) -> ClassMoments:
+    """The same moments, if something can be learned from them.
+
+    Raises
+    ------
+    DataError
+        If a side of a contrast has fewer rows than these, as dropped ones are known by now; or squares of a
+        feature are beyond float64.
+    """
+    by_class = found.count.sum(axis=1)
+    for sign in signs:
+        for side, name in ((1, "positive"), (-1, "negative")):
+            if by_class[sign == side].sum() < fewest:
+                raise DataError(
+                    f"of the {name} rows {by_class[sign == side].sum():g} are finite, {fewest} are needed: "
+                    "mend the values that are NaN or infinite, or give cv=None"
+                )
+    squares = found.scatter if found.scatter.ndim == 3 else np.einsum("cbpp->cbp", found.scatter)
+    large = np.flatnonzero(~(squares.sum(axis=(0, 1)) < MOST_SQUARES))
+    if large.size:
+        raise DataError(
+            f"the values of {large.size} column(s), first {large[0]}, are too large: their squares are "
+            "beyond float64; divide them, X[:, column] / 1e100, or leave the columns out"
+        )
+    small = np.flatnonzero(_vanished(found, squares))
+    if small.size:
+        raise DataError(
+            f"the values of {small.size} column(s), first {small[0]}, are too small: their squares are none "
+            "in float32; pass X.astype('float64'), or multiply them, X[:, column] * 1e20"
+        )
+    return found
+
+
+def _vanished(found: ClassMoments, squares: np.ndarray) -> np.ndarray:
+    """Features whose squares are less than their means allow, (p,): float32 products were too small."""
+    mean = found.sum / np.where(found.weight > 0, found.weight, 1)[..., None]
+    less = squares < (1 - 1e-3) * found.weight[..., None] * mean**2
+    return np.asarray((less & (np.abs(mean) > 1e-10 * np.abs(found.centre))).any(axis=(0, 1)))
+
+
 def layout_of_moments(groups: int, p: int) -> Layout:
     """Shapes of what one block gives."""
     return {"count": (groups,), "weight": (groups,), "sum": (groups, p), "scatter": (groups, p, p)}
@@ -188,7 +229,8 @@ def scatter_of_block(
     """Sums of one block, by class and bucket."""
     weight = weights(block) if weighted else None
     groups, n_groups = bucketed(block, buckets, n_classes, weight)
-    return dispatch.scatter_sums(block.x, groups, n_groups, centre, weight)
+    with np.errstate(over="ignore", invalid="ignore"):  # `usable` tells
+        return dispatch.scatter_sums(block.x, groups, n_groups, centre, weight)
 
 
 def bucketed(

@@ -17,6 +17,7 @@ from scaleshift.solve.best_subset import best_subsets
 
 Search = Callable[..., np.ndarray]
 NEGLIGIBLE = 1e-12  # of delta squared: the least variance that a feature can have
+LEAST = 1e-280  # variance: of a smaller one the weights' squares leave the range of float64
 CONSTANT = 1e-24  # of the mean squared: no variance but that of rounding
 
 
@@ -67,7 +68,7 @@ def scales(found: Contrast) -> np.ndarray:
     """
     variance, delta = found.variance, found.delta
     floor = NEGLIGIBLE * delta**2
-    constant = np.maximum(variance, floor) <= CONSTANT * (found.mean**2).max(axis=0)
+    constant = np.maximum(variance, floor) <= np.maximum(CONSTANT * (found.mean**2).max(axis=0), LEAST)
     return np.where(constant, np.inf, np.sqrt(np.maximum(variance, floor)))
 
 

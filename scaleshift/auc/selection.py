@@ -111,6 +111,8 @@ def cross_validated(
         for i, alpha in enumerate(options.alphas):
             path = weights[fold, i] = in_units(training, options.path(training, alpha, among))
             gap[fold, i], spread[fold, i] = products(held_out, path)
+        if not training.weight.all():
+            gap[fold] = np.nan  # nothing was learned
     return HeldOut(gap, spread, folds, weights)
 
 
@@ -133,6 +135,8 @@ def nested(
             path = in_units(training, options.path(training, alpha, among, search=forward_subsets))
             gap[f, g, i], spread[f, g, i] = products(held_out[g], path)
             gap[g, f, i], spread[g, f, i] = products(held_out[f], path)
+        if not training.weight.all():
+            gap[f, g] = gap[g, f] = np.nan
     return [HeldOut(gap[f], spread[f], folds) for f in range(len(folds))]
 
 

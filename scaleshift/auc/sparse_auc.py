@@ -18,6 +18,7 @@ from scaleshift.auc.tables import column, table
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.rows import as_rows, with_columns, with_numbers
+from scaleshift.errors import DataError
 from scaleshift.parameters import check, is_switch, is_whole
 
 Meaning = tuple[Callable[[Any], Any], str]
@@ -275,6 +276,10 @@ class SparseAUC(Ranker):
         own = isinstance(groups, str) and groups == "sample"
         rows = as_rows(table(X), column(y), None if own else groups, invalid=self.invalid, sparse=True)
         if sample_weight is not None:
+            if getattr(sample_weight, "ndim", 1) > 1:
+                raise DataError(
+                    f"sample_weight has {sample_weight.ndim} dimensions: expected one number a row"
+                )
             rows = with_numbers(rows, weight=sample_weight)
         if groups is not None:
             return with_columns(rows, group=rows.columns["sample"])
