@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.auc.contrasts import Contrasts
+from scaleshift.auc.damage import refuse_damaged
 from scaleshift.auc.job import rarest_side, task_of
 from scaleshift.auc.ranker import Question
 from scaleshift.auc.solving import from_moments
@@ -22,6 +23,7 @@ def merged(one: Any, other: Any) -> Any:
         raise DataError(f"merge: expected a fitted {type(one).__name__}, found a {type(other).__name__}")
     for model in (one, other):
         check_is_fitted(model, "learned_")
+        refuse_damaged(model)
         if model.moments_ is None:
             raise DataError(f"solver {model.solver_!r} keeps no sums that could be added: fit with 'moments'")
     alike = {

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.auc import answers, result
+from scaleshift.auc.damage import refuse_damaged
 from scaleshift.auc.fitting import LearnedRanking
 from scaleshift.auc.held_out import linear_scores
 from scaleshift.auc.moments import ClassMoments
@@ -157,7 +158,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         >>> bool(model.set_prior(0.01).predict_proba(X)[:, 1].mean() < before / 2)
         True
         """
-        check_is_fitted(self, "learned_")
+        self._ready()
         self.prior_ = None if prior is None else answers.prior_of(prior, self.classes_, sample)
         self._expose()
         return self
@@ -165,7 +166,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
     @property
     def path_(self) -> xr.Dataset:
         """Rankings by number of features k: weights, F, held-out AUC; contrasts along `contrast`."""
-        check_is_fitted(self, "learned_")
+        self._ready()
         found = result.path_dataset(self.learned_, self.contrasts_, self._feature_names, self.kind_)
         return found.assign_attrs(self._attributes())
 
@@ -179,7 +180,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
             the ranking: k, alpha, auc, auc_se, auc_bound, auc_binormal, objective, intercept. Several
             contrasts lie along `contrast`.
         """
-        check_is_fitted(self, "learned_")
+        self._ready()
         found = result.features_dataset(self.learned_, self.contrasts_, self._feature_names, self.kind_)
         return found.assign_attrs(self._attributes())
 
@@ -217,6 +218,10 @@ class Ranker(ClassifierMixin, BaseEstimator):
         if self.kind_ == "binary":
             told["negative"] = str(self.classes_[0])
         return result.attributes(self.get_params(), **told)
+
+    def _ready(self) -> None:
+        check_is_fitted(self, "learned_")
+        refuse_damaged(self)
 
     def _shifts(self) -> np.ndarray:
         """What the prior adds to the log odds of each contrast, whatever the row."""
@@ -256,7 +261,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         return rows.matched(self.markers_, expected, self.treatment_)
 
     def _map(self, leaf: Any, X: Any, columns: int | None = None, **options: Any) -> Any:
-        check_is_fitted(self, "learned_")
+        self._ready()
         rows = self._matched(as_rows(table(X), invalid=self.invalid, sparse=True))
         support = self.support_ if self.support_.size else np.zeros(1, np.int64)
         rows = rows.only()  # a value that is not finite is refused in any feature, chosen or not

@@ -1,12 +1,14 @@
 """Input without a meaning is refused by name; none gives numbers that mean nothing."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy import sparse
 
 import scaleshift as ss
-from scaleshift import SparseAUC
-from scaleshift.errors import DataError
+from scaleshift import SparseAUC, persistence
+from scaleshift.errors import DataError, ScaleshiftError
 
 RNG = np.random.default_rng(0)
 N = 120
@@ -203,3 +205,20 @@ def test_probabilities_are_those_observed():
     tenth = np.argsort(np.argsort(told)) // 2_000
     for part in range(10):
         assert abs(told[tenth == part].mean() - y[tenth == part].mean()) < 0.035
+
+
+@pytest.mark.parametrize(
+    "part", ["classes_", "contrasts_", "support_", "n_features_in_", "prior_", "moments_"]
+)
+@pytest.mark.parametrize("other", ["popped", 5, "x", []])
+def test_a_saved_ranking_whose_parts_do_not_fit_is_refused(tmp_path, part, other):
+    fitted().save(tmp_path / "model")
+    root = json.loads((tmp_path / "model" / "zarr.json").read_text())
+    record = root["attributes"][persistence.RECORD]
+    record["object"]["fitted"][part] = other
+    if other == "popped":
+        del record["object"]["fitted"][part]
+    record["checksum"] = persistence._checksum(record["object"])
+    (tmp_path / "model" / "zarr.json").write_text(json.dumps(root))
+    with pytest.raises(ScaleshiftError):
+        ss.load(tmp_path / "model").predict(X)
