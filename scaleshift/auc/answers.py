@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import expit, logit
+from scipy.special import expit, log_expit, logsumexp
 
+from scaleshift.blocks import labels
 from scaleshift.errors import DataError
 
+RAREST = 1e-300  # share of a class that a prior rules out
 
-def probabilities(scores: np.ndarray, slope: np.ndarray, kind: str, n_classes: int) -> np.ndarray:
+
+def probabilities(log_odds: np.ndarray, kind: str, n_classes: int) -> np.ndarray:
     """Probabilities of the classes: (n, n_contrasts) -> (n, n_classes).
 
-    Those of two labels are expit(slope * score). Several each against the others are brought to the sum 1; of
+    Those of two labels are expit(log odds). Several each against the others are brought to the sum 1; of
     pairs each label gets its mean probability in the pairs it is in (Hastie and Tibshirani 1998).
     """
-    sure = expit(slope * scores)
+    sure = expit(log_odds)
     if kind == "binary":
         return np.concatenate([1 - sure, sure], axis=1)
     if kind == "ovr":
@@ -32,16 +35,42 @@ def probabilities(scores: np.ndarray, slope: np.ndarray, kind: str, n_classes: i
 
 
 def shifts(prior: np.ndarray, trained: np.ndarray, kind: str) -> np.ndarray:
-    """What a prior of the classes adds to the log odds of each contrast: (n_contrasts,).
+    """What a prior of the classes adds to the log odds of each contrast, whatever the row: (n_contrasts,).
 
-    Within a class, rows are taken to look as they did in training: a label shift.
+    Within a class, rows are taken to look as they did in training: a label shift. What it adds to one label
+    against several goes by the row: see `shifted`.
     """
-    with np.errstate(divide="ignore"):
-        if kind == "ovo":
-            ratio = np.log(prior) - np.log(trained)
-            return np.array([b - a for a, b in itertools.combinations(ratio, 2)])
-        odds = logit(prior) - logit(trained)
-    return odds[1:] if kind == "binary" else odds
+    if kind == "ovr":
+        return np.zeros(len(prior))
+    ratio = _log_shares(prior) - np.log(trained)
+    return np.array([b - a for a, b in itertools.combinations(ratio, 2)])
+
+
+def _log_shares(prior: np.ndarray) -> np.ndarray:
+    """Logarithms; a share of 0 is a tiny one, or infinite log odds would make all rows of one score."""
+    return np.log(np.maximum(prior, RAREST))
+
+
+def shifted(log_odds: np.ndarray, prior: np.ndarray, trained: np.ndarray) -> np.ndarray:
+    """Log odds of each label against all others under another prior: (n, n_classes).
+
+    Bayes: the probability of each label is multiplied by prior / trained, and all are brought to the sum 1.
+    What the others' are multiplied by together depends on which of them the row resembles.
+
+    Examples
+    --------
+    >>> before = np.log(np.array([[0.5, 0.3, 0.2]]) / [0.5, 0.7, 0.8])
+    >>> after = shifted(before, np.array([0.8, 0.1, 0.1]), np.full(3, 1 / 3))
+    >>> expit(after).round(3).tolist()
+    [[0.889, 0.067, 0.044]]
+    """
+    ratio = _log_shares(prior) - np.log(trained)
+    after = log_expit(log_odds) + ratio
+    found = np.empty_like(after)
+    for label in range(len(prior)):
+        others = np.arange(len(prior)) != label
+        found[:, label] = after[:, label] - logsumexp(after[:, others], axis=1)
+    return found
 
 
 def prior_of(prior: Any, classes: np.ndarray, sample: Any = None) -> np.ndarray:
@@ -71,6 +100,11 @@ def prior_of(prior: Any, classes: np.ndarray, sample: Any = None) -> np.ndarray:
     if isinstance(prior, xr.Dataset):
         prior = _of_result(prior, classes, sample)
     if isinstance(prior, dict):
+        for label in prior:
+            if label not in classes.tolist():
+                hint = labels.suggestion(label, classes.tolist())
+                raise DataError(f"the prior names the class {label!r}, which is not known{hint}")
+        prior = _completed(prior, classes)
         missing = [label for label in classes.tolist() if label not in prior]
         if missing:
             raise DataError(f"the prior lacks the class {missing[0]!r}: give each of {classes.tolist()}")
@@ -87,6 +121,15 @@ def prior_of(prior: Any, classes: np.ndarray, sample: Any = None) -> np.ndarray:
             f"{classes.tolist()}, none below 0"
         )
     return shares / shares.sum()
+
+
+def _completed(prior: dict[Any, Any], classes: np.ndarray) -> dict[Any, Any]:
+    """With the share of the other one of two classes, where one is given."""
+    absent = [label for label in classes.tolist() if label not in prior]
+    if len(classes) == 2 and len(absent) == 1 and len(prior) == 1:
+        (share,) = prior.values()
+        return {**prior, absent[0]: 1 - share}
+    return prior
 
 
 def _of_result(result: xr.Dataset, classes: np.ndarray, sample: Any) -> np.ndarray:

@@ -71,7 +71,7 @@ def random_buckets(rows: Rows, n: int, seed: int) -> Buckets:
     return RandomBuckets(divide(rows, "label", n, seed, "buckets"))
 
 
-def group_buckets(rows: Rows, n: int, seed: int) -> Buckets:
+def group_buckets(rows: Rows, n: int, seed: int, signs: Sequence[np.ndarray] = ()) -> Buckets:
     """Divide groups, the largest first, each to the bucket that has the fewest rows: a pass over two columns.
 
     Parameters
@@ -82,11 +82,13 @@ def group_buckets(rows: Rows, n: int, seed: int) -> Buckets:
         Fewer where there are fewer groups.
     seed : int
         Of the order of groups of one size.
+    signs : sequence of numpy.ndarray of int8, shape (n_labels,)
+        Which labels each contrast holds against which.
 
     Raises
     ------
     DataError
-        If there is one group alone.
+        If there is one group alone, or one that holds all rows of a side of a contrast.
 
     Examples
     --------
@@ -101,6 +103,16 @@ def group_buckets(rows: Rows, n: int, seed: int) -> Buckets:
     n_groups = int((by_group.sum(axis=1) > 0).sum())
     if n_groups < 2:
         raise DataError(f"groups hold {n_groups} group(s) with labels: cross-validation needs 2 at least")
+    for sign in signs:
+        for side in (-1, 1):
+            holds = by_group[:, sign == side].any(axis=1)
+            if holds.sum() < 2:
+                label = ", ".join(map(repr, rows.categories("label")[sign == side].tolist()[:4]))
+                raise DataError(
+                    f"all rows of label {label} are in the group (or split of cv) "
+                    f"{rows.categories('group')[holds].tolist()[0]!r}: nothing can be learned without it; "
+                    "give other groups, or a number of folds alone"
+                )
     share = (by_group / np.maximum(by_group.sum(axis=0), 1)).sum(axis=1)  # rare labels count as others do
     order = noise.generator(seed, "groups").permutation(len(share))
     order = order[np.argsort(-share[order], kind="stable")]
@@ -137,9 +149,10 @@ def given_splits(splits: Sequence[Any], n_rows: int) -> Column:
     [1, 1, 0, 0]
     """
     found = np.full(n_rows, -1, np.int64)
-    for number, (train, test) in enumerate(splits):
-        tested = np.asarray(test)
-        if len(train) + len(tested) != n_rows or (found[tested] >= 0).any():
+    for number, split in enumerate(splits):
+        trained, tested = _split(split, number, n_rows)
+        every = np.sort(np.concatenate([trained, tested]))
+        if not np.array_equal(every, np.arange(n_rows)) or (found[tested] >= 0).any():
             raise DataError(
                 f"split {number} of cv leaves rows out, or tests some again: every row is tested once, and "
                 "trains in all other splits; give a number of folds, or groups"
@@ -150,3 +163,19 @@ def given_splits(splits: Sequence[Any], n_rows: int) -> Column:
             f"row {np.flatnonzero(found < 0)[0]} is tested by no split of cv: give groups instead"
         )
     return Column(found, np.arange(len(splits)), coded=True)
+
+
+def _split(split: Any, number: int, n_rows: int) -> list[np.ndarray]:
+    """Row numbers of (train, test)."""
+    try:
+        train, test = (np.asarray(part) for part in split)
+    except (TypeError, ValueError):
+        train = test = np.array(None)
+    for rows in (train, test):
+        numbers = rows.ndim == 1 and (rows.dtype.kind in "iu" or not rows.size)
+        if not numbers or (rows.size and not (rows.min() >= 0 and rows.max() < n_rows)):
+            raise DataError(
+                f"split {number} of cv is no pair (train, test) of row numbers from 0 to {n_rows - 1}: give "
+                "what a splitter of scikit-learn gives, list(splitter.split(X, y)), or a number of folds"
+            )
+    return [rows.astype(np.int64) for rows in (train, test)]

@@ -37,7 +37,10 @@ def signs(categories: np.ndarray, pos_label: Any = None) -> np.ndarray:
     n = len(categories)
     if n < 2:
         found = f"only {categories[0].item()!r}" if n else "none"
-        raise DataError(f"y has {n} class(es), {found}: a ranking needs rows of 2 classes at least")
+        raise DataError(
+            f"y has {n} class(es), {found}: a ranking needs rows of 2 classes at least. Rows without a label "
+            "are not learned from: give them one where they are negatives"
+        )
     if pos_label is None:
         if n > 2:
             known = ", ".join(map(repr, categories[:8].tolist()))

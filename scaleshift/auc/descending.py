@@ -13,7 +13,8 @@ import numpy as np
 from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.fitting import LearnedRanking, Path, ScoreMoments, assembled
 from scaleshift.auc.held_out import Rankings, Scored, fold_of_bucket, linear_scores
-from scaleshift.auc.moments import ClassMoments, contrast, weights
+from scaleshift.auc.moments import ClassMoments, contrast, usable, weights
+from scaleshift.auc.ranking import binormal_auc, scales
 from scaleshift.auc.screening import class_spread
 from scaleshift.auc.sht import Descent, descend
 from scaleshift.auc.solving import Job, Solved
@@ -25,6 +26,7 @@ from scaleshift.blocks.rows import with_columns
 def sht(job: Job) -> Solved:
     """Descents of all rows, and, where sizes or the AUC are asked for, of the rows outside every fold."""
     spread = class_spread(job.rows, None, weighted=job.weighted)
+    usable(spread, job.contrasts.sign, job.fewest)
     every, last = [], None
     for name, sign in zip(job.contrasts.names, job.contrasts.sign, strict=True):
         scored, size = _held_out(job, name, sign) if job.n_folds else (None, len(job.task.options.sizes) - 1)
@@ -54,7 +56,8 @@ def _assembled(
         scored,
         stability=np.full(path.shape[1], np.nan),
         mean=found.mean,
-        deviation=np.sqrt(np.maximum(found.variance, 0)),
+        deviation=scales(found),
+        alone=binormal_auc(found.delta, scales(found) ** 2),
     )
 
 
@@ -93,15 +96,30 @@ def _held_out(job: Job, name: str, sign: np.ndarray) -> tuple[Scored, int]:
     rankings = Rankings(sign, used, found[..., used] / unit[..., None], middle)
     counts = job.judge([rankings], None).scored[0].counts
     auc, _ = Scored(counts).auc()
-    own = [_best(np.delete(auc, fold, axis=0)) for fold in range(job.n_folds)]
+    rule = job.task.rule
+    own = [_best(np.delete(auc, fold, axis=0), rule) for fold in range(job.n_folds)]
     chosen = np.stack([counts[fold, size] for fold, size in enumerate(own)])[:, None]
-    return Scored(np.concatenate([counts, chosen], axis=1)), _best(auc)
+    return Scored(np.concatenate([counts, chosen], axis=1)), _best(auc, rule)
 
 
-def _best(auc: np.ndarray) -> int:
-    """Place of the size with the highest mean AUC over folds that have one."""
-    known = np.isfinite(auc).all(axis=1)
-    return int(auc[known].mean(axis=0).argmax()) if known.any() else auc.shape[1] - 1
+def _best(auc: np.ndarray, rule: str) -> int:
+    """Place of the size with the highest mean AUC over folds that have one, or of one as good: see `best`.
+
+    Examples
+    --------
+    >>> auc = np.array([[0.70, 0.80, 0.86], [0.60, 0.83, 0.80]])
+    >>> _best(auc, "best"), _best(auc, "one_se")
+    (2, 1)
+    """
+    auc = auc[np.isfinite(auc).all(axis=1)]
+    if not len(auc):
+        return auc.shape[1] - 1
+    mean = auc.mean(axis=0)
+    size = int(mean.argmax())
+    if rule == "one_se" and len(auc) > 1:
+        enough = mean >= mean[size] - auc[:, size].std(ddof=1) / np.sqrt(len(auc))
+        return int(enough.argmax())
+    return size
 
 
 def without_fold(job: Job, fold: int) -> Rows:

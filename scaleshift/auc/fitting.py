@@ -6,7 +6,7 @@ A contrast is one question: these labels against those. All contrasts share the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from scaleshift.auc.held_out import Rankings, Scored, bin_scores
 from scaleshift.auc.judging import Judged
 from scaleshift.auc.moments import Contrast
 from scaleshift.auc.ranking import binormal_auc, scales
-from scaleshift.auc.selection import HeldOut, Options, best, cross_validated
+from scaleshift.auc.selection import HeldOut, Options, best, cross_validated, nested
 from scaleshift.auc.stability import stability
 from scaleshift.blocks import blas
 from scaleshift.errors import DataError
@@ -43,11 +43,13 @@ class Chosen:
     """A path of rankings at the shrinkage that was chosen."""
 
     sign: np.ndarray  # (n_classes,) int8
-    found: Contrast  # of all rows, of the candidates
+    found: Contrast  # of all rows, of the candidates: variances alone, or many contrasts would weigh much
     held: HeldOut | None
     alpha: int  # places among the options
     size: int
     path: np.ndarray  # (n_sizes, p) of the candidates
+    of_folds: list[tuple[int, int]]  # shrinkage and size that are chosen without each fold's rows
+    scores: ScoreMoments  # of the path's rankings
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class LearnedRanking:
     stability: np.ndarray  # (d,) share of halves that choose the feature, NaN without
     mean: np.ndarray  # (2, d) of negatives, of positives; NaN of features without moments
     deviation: np.ndarray  # (d,) standard deviation within the classes
+    alone: np.ndarray  # (d,) AUC of each feature by itself: see `_auc_alone`
     weight: np.ndarray  # (2,) of negatives, of positives
 
 
@@ -84,27 +87,52 @@ def choose(evidence: Evidence, sign: np.ndarray, task: Task) -> Chosen:
             f"no {side} are left: all their rows hold NaN or infinite values; mend them, or leave the label "
             "out"
         )
-    held, alpha = None, 0
+    held, alpha, of_folds = None, 0, []
     size = len(options.sizes) - 1 if task.only is None else task.only
     if task.folds:
         held = cross_validated(evidence, sign, [*task.folds, *task.again], options)
         alpha, size = best(held, task.rule, only=task.only)
+        if _chooses(task):
+            inner = nested(evidence, sign, task.folds, options)
+            of_folds = [best(one, task.rule, only=task.only) for one in inner]
+        else:
+            of_folds = [best(held, task.rule, only=task.only, left_out=out) for out in task.folds]
     path = options.path(found, options.alphas[alpha], evidence.among(sign))
-    return Chosen(sign, found, held, alpha, size, path)
+    scores = ScoreMoments(found.weight, *_of_scores(found, path))
+    variances = found if found.covariance.ndim == 2 else replace(found, covariance=found.variances)
+    return Chosen(sign, variances, held, alpha, size, path, of_folds, scores)
+
+
+def _chooses(task: Task) -> bool:
+    """Whether there is more than one size or shrinkage in question, and a fold to learn from beside two."""
+    in_question = len(task.options.alphas) * (len(task.options.sizes) if task.only is None else 1)
+    return in_question > 1 and len(task.folds) > 2
 
 
 def rankings_of_folds(chosen: Chosen, candidates: np.ndarray, task: Task) -> Rankings:
-    """Each fold's path, and what would have been chosen without its held-out rows: to score these."""
-    held = chosen.held
-    assert held is not None
-    own = []
-    for fold, out in enumerate(task.folds):
-        alpha, size = best(held, task.rule, only=task.only, left_out=out)
-        own.append(held.weights[fold, alpha, size])
-    weights = np.concatenate([held.weights[: len(own), chosen.alpha], np.stack(own)[:, None]], axis=1)
+    """What held-out rows are scored by.
+
+    Each fold's path, then what would have been chosen without the fold's rows, then each feature of the final
+    ranking by itself: (n_folds, n_sizes + 1 + k, p).
+    """
+    assert chosen.held is not None
+    found = chosen.held.weights
+    assert found is not None
+    alone = _alone(chosen)
+    own = [found[fold, alpha, size] for fold, (alpha, size) in enumerate(chosen.of_folds)]
+    path = found[: len(own), chosen.alpha]
+    weights = np.concatenate([path, np.stack(own)[:, None], np.stack([alone] * len(own))], axis=1)
     used = np.flatnonzero((weights != 0).any(axis=(0, 1)))
     centre = chosen.found.mean.mean(axis=0)
     return Rankings(chosen.sign, candidates[used], weights[:, :, used], weights @ centre)
+
+
+def _alone(chosen: Chosen) -> np.ndarray:
+    """Each feature of the final ranking by itself, in units of its spread: (k, p)."""
+    support = np.flatnonzero(chosen.path[chosen.size])
+    alone = np.zeros((len(support), chosen.path.shape[1]))
+    alone[np.arange(len(support)), support] = 1 / scales(chosen.found)[support]
+    return alone
 
 
 def learned(
@@ -142,12 +170,24 @@ def _told(
     path = chosen.path
     return assembled(
         Path(spread_out(path), np.array(options.sizes), chosen.size, alpha),
-        ScoreMoments(found.weight, *_of_scores(found, path)),
+        chosen.scores,
         scored,
         stability=spread_out(shares, 0.0 if task.halves else np.nan),
         mean=spread_out(found.mean, np.nan),
         deviation=spread_out(scales(found), np.nan),
+        alone=spread_out(_auc_alone(chosen, scored), np.nan),
     )
+
+
+def _auc_alone(chosen: Chosen, scored: Scored | None) -> np.ndarray:
+    """AUC of each feature, (p,): counted of those of the ranking, of others as if it were normal."""
+    found, unit = chosen.found, scales(chosen.found)
+    with np.errstate(invalid="ignore"):
+        alone = binormal_auc(found.delta, unit**2)
+    if scored is not None:
+        support = np.flatnonzero(chosen.path[chosen.size])
+        alone[support] = scored.pooled_auc()[scored.counts.shape[1] - len(support) :]
+    return alone
 
 
 def _of_scores(found: Contrast, path: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -185,6 +225,7 @@ def assembled(
     stability: np.ndarray,
     mean: np.ndarray,
     deviation: np.ndarray,
+    alone: np.ndarray,
 ) -> LearnedRanking:
     """A ranking with its probabilities and AUCs, from the moments of its scores and held-out ones."""
     gap, spread = scores.mean[1] - scores.mean[0], scores.variance.sum(axis=0)
@@ -213,6 +254,7 @@ def assembled(
         stability=stability,
         mean=mean,
         deviation=deviation,
+        alone=alone,
         weight=scores.weight,
     )
 
@@ -224,14 +266,19 @@ def _platt(scored: Scored, size: int) -> probability.Curve | None:
 
 
 def _by_fold(scored: Scored | None, m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean over folds of the held-out AUC of m rankings, its standard error, and the bound."""
+    """Mean over folds of the held-out AUC of m rankings, its standard error, and the bound.
+
+    The error is that which the folds show, or that of their numbers of rows where it is larger: of a few
+    folds the first is itself uncertain.
+    """
+    nothing = np.full(m, np.nan)
     if scored is None:
-        nothing = np.full(m, np.nan)
         return nothing, nothing, nothing
     auc, bound = scored.auc()
     known = np.isfinite(auc[:, 0])
     if not known.any():
-        return np.full(m, np.nan), np.full(m, np.nan), np.full(m, np.nan)
-    auc, n = auc[known], int(known.sum())
-    error = auc.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.full(m, np.nan)
-    return auc.mean(axis=0), error, bound[known].mean(axis=0)
+        return nothing, nothing, nothing
+    auc, bound, n = auc[known, :m], bound[known, :m], int(known.sum())
+    by_rows = np.sqrt(scored.variance()[known, :m].sum(axis=0)) / n
+    error = np.maximum(auc.std(axis=0, ddof=1) / np.sqrt(n), by_rows) if n > 1 else by_rows
+    return auc.mean(axis=0), error, bound.mean(axis=0)

@@ -39,12 +39,16 @@ class Scored:
 
         Rows in one bin count as tied, which is wrong by half their pairs at most.
         """
+        return _auc(self.counts)
+
+    def variance(self) -> np.ndarray:
+        """Variance of each AUC by its number of rows, (n_folds, m) (DeLong, DeLong, Clarke-Pearson 1988)."""
         negative, positive = self.counts[:, :, 0], self.counts[:, :, 1]
-        below = np.cumsum(negative, axis=-1) - negative
-        pairs = negative.sum(axis=-1) * positive.sum(axis=-1)
-        tied = (positive * negative).sum(axis=-1) / 2
-        with np.errstate(invalid="ignore"):
-            return ((positive * below).sum(axis=-1) + tied) / pairs, tied / pairs
+        return _of_placements(negative, positive) + _of_placements(positive[..., ::-1], negative[..., ::-1])
+
+    def pooled_auc(self) -> np.ndarray:
+        """AUC of all folds' rows together, (m,): of rankings that are the same in every fold."""
+        return _auc(self.counts.sum(axis=0))[0]
 
     def pooled(self, ranking: int) -> np.ndarray:
         """Weights of all folds' rows by their score: (2, n_bins)."""
@@ -60,6 +64,26 @@ def n_bins(rankings: list[Rankings]) -> int:
 def bin_scores(n: int) -> np.ndarray:
     """Score in the middle of each of n bins: (n,)."""
     return (np.arange(n) + 0.5) * (2 * REACH / n) - REACH
+
+
+def _auc(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """AUC and bound of counts, (..., 2, n_bins) -> (...)."""
+    negative, positive = counts[..., 0, :], counts[..., 1, :]
+    below = np.cumsum(negative, axis=-1) - negative
+    pairs = negative.sum(axis=-1) * positive.sum(axis=-1)
+    tied = (positive * negative).sum(axis=-1) / 2
+    with np.errstate(invalid="ignore"):
+        return ((positive * below).sum(axis=-1) + tied) / pairs, tied / pairs
+
+
+def _of_placements(others: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Variance of the mean share of the others that lie below one of its own: (..., n_bins) -> (...)."""
+    n = own.sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        below = (np.cumsum(others, axis=-1) - others / 2) / others.sum(axis=-1, keepdims=True)
+        mean = (own * below).sum(axis=-1) / n
+        spread = (own * (below - mean[..., None]) ** 2).sum(axis=-1)
+        return spread / n / np.maximum(n - 1, 1)
 
 
 def fold_of_bucket(n_buckets: int, n_folds: int) -> np.ndarray:

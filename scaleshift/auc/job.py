@@ -59,21 +59,30 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
         )
     if asked.cv is None and asked.k is None:
         raise DataError("k=None is chosen by cross-validation, and cv=None: give k, or cv=5")
+    if asked.solver == "sht":
+        _check_descents(asked)
     names = [name for name in ("label", "weight", "group") if name in rows.columns]
     rows = learned_from(rows.only(*names), weighted=weighted)
     question = contrasts(rows.categories("label"), asked.pos_label, asked.multi_class)
     n_classes = len(rows.categories("label"))
     # With an order, blocks are those of the rows as they stand: parts of the rows would make others of them.
+    ordered = asked.solver == "sht" and asked.order is not None
     n_folds, rarest = 0, 0
-    if asked.cv is not None and asked.order is None:
+    if asked.cv is not None and not ordered:
         by_label = passes.counts(rows, "label")
         rarest = rarest_side(by_label, question)
         n_folds = _n_folds(rows.categories("label"), by_label, rarest, asked.cv)
     name, n_buckets = _solver(asked, rows, n_classes, n_folds)
+    if name == "sht" and (asked.positive or asked.debias or np.size(asked.alpha) > 1):
+        raise DataError(
+            "solver='sht' knows no positive=True, no debias=True and one alpha alone: take 'moments'"
+        )
     buckets: Buckets | None = None
     if n_folds:
-        divide = group_buckets if "group" in rows.columns else random_buckets
-        buckets = divide(rows, n_buckets, seed)
+        if "group" in rows.columns:
+            buckets = group_buckets(rows, n_buckets, seed, question.sign)
+        else:
+            buckets = random_buckets(rows, n_buckets, seed)
         n_buckets, n_folds = buckets.n, min(n_folds, buckets.n)
     task = task_of(asked, name, rows.n_markers, n_folds, n_buckets, rarest, seed)
     fits = int(np.sqrt(MOST_BYTES / state_bytes(n_classes, n_buckets, 1)))
@@ -81,6 +90,15 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
     steps = {part: getattr(asked, part) for part in ("block_size", "step_size", "max_iter", "order")}
     steps["start"] = _start(asked, question, rows.n_markers)
     return name, Job(rows, weighted, question, buckets, task, n_screened, seed, steps, asked.checkpoint)
+
+
+def _check_descents(asked: Asked) -> None:
+    """Refuse what the source's algorithm knows nothing of, where it would be taken no notice of."""
+    odd = [name for name in ("positive", "debias") if getattr(asked, name)]
+    if asked.alpha is not None and np.size(asked.alpha) > 1:
+        odd.append("alpha of several values")
+    if odd:
+        raise DataError(f"solver='sht' knows no {odd[0]}: leave it out, or take solver='moments'")
 
 
 def task_of(

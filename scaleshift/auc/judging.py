@@ -184,6 +184,8 @@ def overlooked(
     residual = (found.delta - factor * covariance) / unit
     gain = np.where(usable & ((residual > 0) | (not positive)), residual**2 / diagonal, 0)
     gain[candidates] = 0
+    if not usable[support].all():  # squares about 0 cannot tell the spread of features so far off
+        return np.empty(0, np.int64)
     cost = ((factor * final * unit) ** 2 * diagonal)[support]
     order = np.argsort(-gain, kind="stable")[:MOST_OVERLOOKED]
     return order[gain[order] > (cost.min() if support.size else 0)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def learned_from(rows: Rows, *, weighted: bool) -> Rows:
 
 def _recoded(rows: Rows, code: np.ndarray, weighted: bool) -> Rows:
     """The same rows with other codes of their labels: lazy where the labels are."""
-    told = {"code": code, "weighted": weighted}
+    told: dict[str, Any] = {"code": code, "weighted": weighted}
     found = passes.map_rows(code_leaf, rows.without_x(), dtype=np.int64, fill=MISSING, **told)
     codes = graph.compute(found, in_memory=True) if rows.in_memory else found
     return with_columns(rows, label=Column(codes, rows.categories("label"), coded=True))

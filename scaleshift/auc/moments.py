@@ -6,6 +6,7 @@ training and held-out parts, every contrast of classes, every number of features
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +23,7 @@ from scaleshift.kernels import dispatch
 
 CENTRE_ROWS = 1_000  # whose mean is the centre of the sums
 
+MOST_SQUARES = 1e300  # sum of squares of a feature
 HEAVIEST = 1e100  # weight, whose products with others and with squares of X stay in the range of float64
 ROUNDING = 1e-11  # of the squared distance to the centre: a variance below is none, told from squares alone
 
@@ -48,9 +50,12 @@ class ClassMoments:
         if self.scatter.ndim == self.sum.ndim:  # squares alone
             scatter = self.scatter + 2 * self.sum * moved + weight * moved**2
         else:
-            cross = self.sum[..., :, None] * moved
-            scatter = self.scatter + cross + np.swapaxes(cross, -1, -2)
-            scatter += weight[..., None] * np.outer(moved, moved)
+            scatter, outer = self.scatter.copy(), np.outer(moved, moved)
+            for part in np.ndindex(self.count.shape):  # one after the other: they are large
+                cross = np.outer(self.sum[part], moved)
+                scatter[part] += cross
+                scatter[part] += cross.T
+                scatter[part] += self.weight[part] * outer
         return replace(self, centre=centre, sum=self.sum + weight * moved, scatter=scatter)
 
     def __add__(self, other: ClassMoments) -> ClassMoments:
@@ -66,7 +71,7 @@ class ClassMoments:
             self.count + other.count,
             self.weight + other.weight,
             self.sum + other.sum,
-            self.scatter + other.scatter,
+            np.add(self.scatter, other.scatter, out=other.scatter),  # a copy of our own: of 100s of MB
         )
 
 
@@ -84,7 +89,7 @@ class Contrast:
         """Mean of the positives less that of the negatives: (p,)."""
         return self.mean[1] - self.mean[0]
 
-    @property
+    @functools.cached_property  # asked for by every shrinkage and size
     def within(self) -> np.ndarray:
         """W, the sum of both covariances: (p, p), or its diagonal."""
         return self.covariance[0] + self.covariance[1]
@@ -101,6 +106,11 @@ class Contrast:
         if not covariance:
             return replace(self, covariance=np.full_like(self.covariance, np.nan))
         return replace(self, covariance=np.stack([covariance[0], covariance[-1]]))
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Of each class: (2, p)."""
+        return self.covariance if self.covariance.ndim == 2 else np.einsum("cpp->cp", self.covariance).copy()
 
     @property
     def variance(self) -> np.ndarray:
@@ -168,6 +178,46 @@ def class_moments(rows: Rows, buckets: Buckets | None, *, weighted: bool = False
     return ClassMoments(centre, **shaped)
 
 
+def usable(found: ClassMoments, signs: Sequence[np.ndarray], fewest: int = 1) -> ClassMoments:
+    """The same moments, if something can be learned from them.
+
+    Raises
+    ------
+    DataError
+        If a side of a contrast has fewer rows than these, as dropped ones are known by now; or squares of a
+        feature are beyond float64.
+    """
+    by_class = found.count.sum(axis=1)
+    for sign in signs:
+        for side, name in ((1, "positive"), (-1, "negative")):
+            if by_class[sign == side].sum() < fewest:
+                raise DataError(
+                    f"of the {name} rows {by_class[sign == side].sum():g} are finite, {fewest} are needed: "
+                    "mend the values that are NaN or infinite, or give cv=None"
+                )
+    squares = found.scatter if found.scatter.ndim == 3 else np.einsum("cbpp->cbp", found.scatter)
+    large = np.flatnonzero(~(squares.sum(axis=(0, 1)) < MOST_SQUARES))
+    if large.size:
+        raise DataError(
+            f"the values of {large.size} column(s), first {large[0]}, are too large: their squares are "
+            "beyond float64; divide them, X[:, column] / 1e100, or leave the columns out"
+        )
+    small = np.flatnonzero(_vanished(found, squares))
+    if small.size:
+        raise DataError(
+            f"the values of {small.size} column(s), first {small[0]}, are too small: their squares are none "
+            "in float32; pass X.astype('float64'), or multiply them, X[:, column] * 1e20"
+        )
+    return found
+
+
+def _vanished(found: ClassMoments, squares: np.ndarray) -> np.ndarray:
+    """Features whose squares are less than their means allow, (p,): float32 products were too small."""
+    mean = found.sum / np.where(found.weight > 0, found.weight, 1)[..., None]
+    less = squares < (1 - 1e-3) * found.weight[..., None] * mean**2
+    return np.asarray((less & (np.abs(mean) > 1e-10 * np.abs(found.centre))).any(axis=(0, 1)))
+
+
 def layout_of_moments(groups: int, p: int) -> Layout:
     """Shapes of what one block gives."""
     return {"count": (groups,), "weight": (groups,), "sum": (groups, p), "scatter": (groups, p, p)}
@@ -179,16 +229,15 @@ def scatter_of_block(
     """Sums of one block, by class and bucket."""
     weight = weights(block) if weighted else None
     groups, n_groups = bucketed(block, buckets, n_classes, weight)
-    return dispatch.scatter_sums(block.x, groups, n_groups, centre, weight)
+    with np.errstate(over="ignore", invalid="ignore"):  # `usable` tells
+        return dispatch.scatter_sums(block.x, groups, n_groups, centre, weight)
 
 
 def bucketed(
     block: Block, buckets: Buckets | None, n_classes: int, weight: np.ndarray | None
 ) -> tuple[np.ndarray, int]:
     """Code of each row's class and bucket, and how many there are; -1 of rows without class or weight."""
-    codes = block.codes("label").astype(
-        np.int64
-    )  # labels are bytes where they are few, their buckets are not
+    codes = block.codes("label").astype(np.int64)  # few labels are bytes, their buckets are not
     if weight is not None:
         codes = np.where(weight > 0, codes, -1)
     if buckets is None:
@@ -208,7 +257,7 @@ def weights(block: Block) -> np.ndarray:
     odd = np.flatnonzero(~((found == 0) | ((found >= 1 / HEAVIEST) & (found <= HEAVIEST))))
     if odd.size:
         raise DataError(
-            f"sample_weight of row {block.start + odd[0]} is {found[odd[0]]:g}: expected a number from 0, and "
-            f"none beyond {1 / HEAVIEST:g} to {HEAVIEST:g}: divide all by their mean"
+            f"sample_weight of row {block.start + odd[0]} is {found[odd[0]]:g}: expected a number from 0, "
+            f"and none beyond {1 / HEAVIEST:g} to {HEAVIEST:g}: divide all by their mean"
         )
     return found

@@ -89,8 +89,8 @@ class Ranker(ClassifierMixin, BaseEstimator):
         -------
         numpy.ndarray or dask.array.Array of float64
             Of two labels (n,), X @ coef_ + intercept_, above 0 where the positive one is more likely. Of
-            several (n, n_classes): log odds of each against the others, or with "ovo" the mean probability in
-            pairs. Lazy for Dask input.
+            several (n, n_classes): log odds of each against the others, under the prior that was set; or with
+            "ovo" the mean probability in pairs. Lazy for Dask input.
         """
         return self._map(decision_leaf, X)
 
@@ -196,7 +196,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
         self.n_invalid_ = question.n_labelled - solved.n_rows
         for name, value in vars(question).items():
             setattr(self, f"{name}_", value)
-        vars(self).pop("feature_names_in_", None)  # of a fit before
+        self.__dict__.pop("feature_names_in_", None)  # of a fit before
         if question.markers is not None:
             self.feature_names_in_ = np.array(question.markers, object)
         for remark, value in (solved.remarks or {}).items():
@@ -213,14 +213,19 @@ class Ranker(ClassifierMixin, BaseEstimator):
 
     def _attributes(self) -> dict[str, Any]:
         positive = [str(label) for label in self.classes_[1:]] if self.kind_ == "binary" else self.contrasts_
-        return result.attributes(self.get_params(), seed=self.seed_, positive=positive)
+        told: dict[str, Any] = {"seed": self.seed_, "positive": positive}
+        if self.kind_ == "binary":
+            told["negative"] = str(self.classes_[0])
+        return result.attributes(self.get_params(), **told)
 
     def _shifts(self) -> np.ndarray:
-        """What the prior adds to the log odds of each contrast."""
+        """What the prior adds to the log odds of each contrast, whatever the row."""
         if self.prior_ is None:
             return np.zeros(len(self.learned_))
-        trained = trained_prior(self.learned_, self.kind_, len(self.classes_))
-        return answers.shifts(self.prior_, trained, self.kind_)
+        return answers.shifts(self.prior_, self._trained_prior(), self.kind_)
+
+    def _trained_prior(self) -> np.ndarray:
+        return trained_prior(self.learned_, self.kind_, len(self.classes_))
 
     def _expose(self) -> None:
         """Attributes of the chosen rankings, of one contrast without its axis."""
@@ -263,6 +268,7 @@ class Ranker(ClassifierMixin, BaseEstimator):
             slope,
             self.kind_,
             len(self.classes_),
+            None if self.prior_ is None else (self.prior_, self._trained_prior()),
         )
         if columns is None and leaf is decision_leaf and self.kind_ != "binary":
             columns = len(self.classes_)
@@ -298,6 +304,7 @@ class Scoring:
     slope: np.ndarray  # (n_contrasts,)
     kind: str
     n_classes: int
+    priors: tuple[np.ndarray, np.ndarray] | None  # (n_classes,) that of the rows, and of the training rows
 
     @property
     def nbytes(self) -> int:
@@ -308,15 +315,17 @@ class Scoring:
         """(n, n_contrasts) of the rows of a block."""
         return linear_scores(block.x[:, self.support], self.coef) + self.intercept
 
+    def log_odds(self, block: Block) -> np.ndarray:
+        """Of the positives of each contrast: (n, n_contrasts)."""
+        found = self.slope * self.scores(block)
+        return answers.shifted(found, *self.priors) if self.kind == "ovr" and self.priors else found
+
 
 def decision_leaf(block: Block, scoring: Scoring) -> np.ndarray:
     """Scores of the rows of a block, (n,) or (n, n_classes)."""
-    scores = scoring.scores(block)
     if scoring.kind == "binary":
-        return scores[:, 0]
-    if scoring.kind == "ovr":
-        return scoring.slope * scores
-    return answers.probabilities(scores, scoring.slope, scoring.kind, scoring.n_classes)
+        return scoring.scores(block)[:, 0]
+    return scoring.log_odds(block) if scoring.kind == "ovr" else probability_leaf(block, scoring)
 
 
 def code_leaf(block: Block, scoring: Scoring) -> np.ndarray:
@@ -327,4 +336,4 @@ def code_leaf(block: Block, scoring: Scoring) -> np.ndarray:
 
 def probability_leaf(block: Block, scoring: Scoring) -> np.ndarray:
     """Probabilities of the classes of the rows of a block, (n, n_classes)."""
-    return answers.probabilities(scoring.scores(block), scoring.slope, scoring.kind, scoring.n_classes)
+    return answers.probabilities(scoring.log_odds(block), scoring.kind, scoring.n_classes)

@@ -7,7 +7,7 @@ support S points along inv(W_SS) delta_S, so supports are compared by delta_S' i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from scipy.special import ndtr
@@ -15,7 +15,9 @@ from scipy.special import ndtr
 from scaleshift.auc.moments import Contrast
 from scaleshift.solve.best_subset import best_subsets
 
+Search = Callable[..., np.ndarray]
 NEGLIGIBLE = 1e-12  # of delta squared: the least variance that a feature can have
+LEAST = 1e-280  # variance: of a smaller one the weights' squares leave the range of float64
 CONSTANT = 1e-24  # of the mean squared: no variance but that of rounding
 
 
@@ -66,7 +68,7 @@ def scales(found: Contrast) -> np.ndarray:
     """
     variance, delta = found.variance, found.delta
     floor = NEGLIGIBLE * delta**2
-    constant = np.maximum(variance, floor) <= CONSTANT * (found.mean**2).max(axis=0)
+    constant = np.maximum(variance, floor) <= np.maximum(CONSTANT * (found.mean**2).max(axis=0), LEAST)
     return np.where(constant, np.inf, np.sqrt(np.maximum(variance, floor)))
 
 
@@ -75,8 +77,7 @@ def t_statistic(found: Contrast) -> np.ndarray:
     n = found.weight
     if not n.all():
         return np.zeros_like(found.delta)
-    variance = found.covariance if found.covariance.ndim == 2 else np.einsum("cpp->cp", found.covariance)
-    pooled = np.maximum(n @ variance / max(n.sum() - 2, 1), NEGLIGIBLE * found.delta**2)
+    pooled = np.maximum(n @ found.variances / max(n.sum() - 2, 1), NEGLIGIBLE * found.delta**2)
     usable = np.isfinite(scales(found)) & (pooled > 0)
     return np.where(usable, found.delta / np.sqrt(np.where(usable, pooled, 1) * (1 / n).sum()), 0)
 
@@ -89,6 +90,7 @@ def sparse_path(
     scale: bool = True,
     positive: bool = False,
     among: np.ndarray | None = None,
+    search: Search = best_subsets,
 ) -> np.ndarray:
     """Rankings with few features: of each size the best found, in the units of the features.
 
@@ -106,6 +108,8 @@ def sparse_path(
         Whether no weight may be below 0.
     among : numpy.ndarray of int, optional
         Features that may be chosen; all where left out.
+    search : callable, default `best_subsets`
+        How subsets are found: `forward_subsets` is quicker.
 
     Returns
     -------
@@ -132,14 +136,16 @@ def sparse_path(
         among_independent = _independent(gain, (own / unit) ** 2 + alpha, sizes, positive)
         weights[:, chosen] = among_independent / unit
     elif chosen.size:
-        matrix = found.within[np.ix_(chosen, chosen)] / np.outer(unit, unit)
+        within = found.within if usable.all() else found.within[np.ix_(chosen, chosen)]
+        matrix = np.outer(unit, unit)
+        np.divide(within, matrix, out=matrix)
         matrix[np.diag_indices_from(matrix)] = (own / unit) ** 2 + alpha
-        weights[:, chosen] = best_subsets(matrix, gain, sizes, positive=positive) / unit
+        weights[:, chosen] = search(matrix, gain, sizes, positive=positive) / unit
     return best_scaled(found, weights)
 
 
 def _independent(gain: np.ndarray, diagonal: np.ndarray, sizes: Sequence[int], positive: bool) -> np.ndarray:
-    """The same as `best_subsets` of a diagonal matrix: those of the largest t."""
+    """The same as `best_subsets` of a diagonal matrix: largest t, both variances alike."""
     gain = np.maximum(gain, 0) if positive else gain
     order = np.argsort(-(gain**2) / diagonal, kind="stable")
     weights = np.zeros((len(sizes), len(gain)))

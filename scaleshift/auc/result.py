@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from scipy.special import ndtr
 
 from scaleshift.auc.fitting import LearnedRanking
 
@@ -26,7 +25,11 @@ FEATURES = {
     "coef_scaled": ("scaled weight", "for a change by one standard deviation within the classes"),
     "selected": ("selected", "whether the feature is in the ranking"),
     "stability": ("stability", "share of halves of the rows whose ranking of as many features has it"),
-    "auc_alone": ("AUC alone", "of the feature by itself, were it normal in both classes"),
+    "auc_alone": (
+        "AUC alone",
+        "of the feature by itself, below 0.5 where positives are lower; counted on rows of features in the "
+        "ranking, of others as if they were normal in both classes",
+    ),
     "mean_positive": ("mean of positives", "in units of X"),
     "mean_negative": ("mean of negatives", "in units of X"),
     "weight_positive": ("positives", "rows that were learned from, or the sum of their weights"),
@@ -59,9 +62,6 @@ def features_dataset(
     """What each feature does in the chosen ranking, and by itself."""
     parts = []
     for one in learned:
-        difference = one.mean[1] - one.mean[0]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            alone = ndtr(np.where(difference == 0, 0, difference / one.deviation))
         # The variance that is told is the sum of both classes': their mean has one standard deviation.
         deviation = np.where(np.isfinite(one.deviation), one.deviation, 0) / np.sqrt(2)
         values = {
@@ -69,7 +69,7 @@ def features_dataset(
             "coef_scaled": one.coef * deviation,
             "selected": one.coef != 0,
             "stability": one.stability,
-            "auc_alone": alone,
+            "auc_alone": one.alone,
             "mean_positive": one.mean[1],
             "mean_negative": one.mean[0],
         }

@@ -10,20 +10,24 @@ from typing import Any
 import numpy as np
 
 from scaleshift import checkpoint
+from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.moments import ClassMoments
 from scaleshift.auc.solving import Job
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.rows import first_rows
 from scaleshift.checkpoint import Checkpoint
-from scaleshift.parameters import is_whole
+from scaleshift.errors import DataError
+from scaleshift.parameters import check, is_whole
 
-FIRST = 1_000  # rows whose mean tells data apart
-MULTIPLIER = 2_654_435_761  # 2^32 over the golden ratio, about: its multiples modulo 2^32 lie evenly
+LOOKED_AT = 100  # rows at the start, in the middle and at the end, whose means tell data apart
 
 
 def seed_of(path: Any, random_state: Any) -> int:
     """Seed of an earlier fit that was killed, or a new one; one that is given is obeyed."""
+    if path is not None:
+        is_path = isinstance(path, str | os.PathLike) and "\0" not in (name := os.fspath(path)) and name
+        check("checkpoint", path, lambda _: is_path, "the path of a folder, or None")
     resumed = None if path is None or is_whole(random_state) else checkpoint.read(_inside(path, "job"))
     return noise.seed_of(random_state) if resumed is None else resumed.seed
 
@@ -37,7 +41,12 @@ def resumable(job: Job, name: str) -> Job:
     found = checkpoint.read(path)
     checkpoint.check(found, fingerprint, job.checkpoint)
     if found is None:
-        os.makedirs(job.checkpoint, exist_ok=True)
+        try:
+            os.makedirs(job.checkpoint, exist_ok=True)
+        except OSError as error:
+            raise DataError(
+                f"checkpoint={os.fspath(job.checkpoint)!r} is no folder ({error.strerror}): choose another"
+            ) from error
         checkpoint.write(path, Checkpoint(fingerprint, job.seed, {}))
     return replace(job, kept=Kept(os.fspath(job.checkpoint), fingerprint, job.seed))
 
@@ -65,30 +74,45 @@ def _inside(path: Any, name: str) -> str:
 
 
 def _fingerprint(job: Job, name: str) -> str:
-    few = first_rows(job.rows, FIRST)
+    columns = passes.total(column_sums, job.rows.without_x(), {"sums": (3,)}, buckets=job.buckets)
     return checkpoint.fingerprint(
         {
             "solver": name,
             "rows": [job.rows.x.shape[0], job.rows.n_markers, job.rows.markers],
-            "first": few.mean(axis=0, dtype=np.float64).tolist() if len(few) else [],
+            "columns": _short(columns["sums"]),
+            "looked_at": [_short(few.mean(axis=0, dtype=np.float64)) for few in _some_rows(job.rows)],
             "labels": job.rows.categories("label").tolist(),
-            "columns": _digits(job.rows),
             "buckets": None if job.buckets is None else job.buckets.n,
             "weighted": job.weighted,
+            "invalid": job.rows.invalid,
             "seed": job.seed,
         }
     )
 
 
-def _digits(rows: Rows) -> dict[str, str]:
-    """Numbers that tell labels, weights and groups from others, to as many digits as chunks leave alone."""
-    names = list(rows.columns)
-    found = passes.total(mixed_sums, rows.without_x(), {"sums": (len(names),)})["sums"]
-    return {name: f"{value:.8g}" for name, value in zip(names, found, strict=True)}
+def _short(values: np.ndarray) -> list[str]:
+    """To as many digits as other chunks leave alone."""
+    return [f"{value:.9g}" for value in values.tolist()]
 
 
-def mixed_sums(block: Block) -> dict[str, np.ndarray]:
-    """Sums of the columns of a block, each row times a number of its own: rows that change places show."""
-    row = np.arange(block.start, block.start + len(block.valid), dtype=np.uint64)
-    factor = ((row * np.uint64(MULTIPLIER)) % np.uint64(1 << 32)).astype(np.float64)
-    return {"sums": np.array([factor @ np.asarray(values, float) for values in block.columns.values()])}
+def column_sums(block: Block, buckets: Buckets | None) -> dict[str, np.ndarray]:
+    """Sums of labels, weights and buckets, each row's times a factor of its own: the order counts."""
+    label = block.columns["label"].astype(np.float64)
+    factor = noise.keys(0, "fingerprint", block.start, len(label)) / 2.0**64 + 0.5
+    learned = np.where(label >= 0, factor, 0.0)
+    weight = np.asarray(block.columns.get("weight", np.ones(len(label))), np.float64)
+    part = np.zeros(len(label)) if buckets is None else buckets(block) + 1.0
+    return {"sums": np.array([factor @ (label + 2), learned @ weight, learned @ part])}
+
+
+def _some_rows(rows: Rows) -> list[np.ndarray]:
+    """Rows at the start, in the middle and at the end for any chunks; of sparse ones the first block's."""
+    if rows.is_sparse:
+        return [few for few in [first_rows(rows, LOOKED_AT)] if len(few)]
+    n, found = rows.x.shape[0], []
+    for start in sorted({0, n // 2, max(n - LOOKED_AT, 0)}):
+        x = rows.x[start : start + LOOKED_AT]
+        x = x if rows.in_memory else x.rechunk(x.shape)
+        few = first_rows(Rows(x, {}, invalid=rows.invalid, in_memory=rows.in_memory), LOOKED_AT)
+        found += [few] if len(few) else []
+    return found

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from scaleshift.auc.moments import HEAVIEST
 from scaleshift.auc.pairs import signs_of
 from scaleshift.blocks import passes, states
 from scaleshift.blocks.block import Block, Rows
@@ -125,8 +126,8 @@ def look(rows: Rows, signs: np.ndarray, n_drawn: int) -> dict[str, Any]:
     count, first = state["odd"]
     if count:
         raise DataError(
-            f"sample_weight is negative or not finite in {count} rows, first in row {first}: expected "
-            "numbers from 0, which leaves a row out"
+            f"sample_weight is negative or not finite in {count} rows, first in row {first}, or beyond "
+            f"{1 / HEAVIEST:g} to {HEAVIEST:g}: expected numbers from 0, which leaves a row out"
         )
     return {**{name: state[name] for name in ("n_rows", "weight")}, "drawn": state["drawn"]["x"][:, 0]}
 
@@ -138,7 +139,8 @@ def looked(block: Block, signs: np.ndarray, n: np.ndarray) -> dict[str, Any]:
     weight, odd = n_rows[1:], np.zeros(len(sign), bool)
     if "weight" in block.columns:
         of_row = block.columns["weight"].astype(np.float64)
-        odd = (sign != 0) & ~((of_row >= 0) & (of_row < np.inf))
+        usable = (of_row == 0) | ((of_row >= 1 / HEAVIEST) & (of_row <= HEAVIEST))
+        odd = (sign != 0) & ~usable
         weight = np.array([of_row[sign == of].sum() for of in (1, -1)])
     by = functools.partial(_labelled, signs=signs)
     drawn = states.smallest(block._replace(x=score[:, None]), n, by, seed=0, stream="scores")

@@ -41,10 +41,12 @@ def spread_of_block(block: Block, buckets: Buckets | None, n_classes: int, weigh
     weight = weights(block) if weighted else None
     groups, n_groups = bucketed(block, buckets, n_classes, weight)
     known = groups >= 0
+    with np.errstate(over="ignore", invalid="ignore"):  # `moments.usable` tells
+        moments = dispatch.moment_sums(block.x, groups, n_groups, weight)
     return {
         "count": np.bincount(groups[known], minlength=n_groups),
         "weight": np.bincount(groups[known], None if weight is None else weight[known], minlength=n_groups),
-        "moments": dispatch.moment_sums(block.x, groups, n_groups, weight),
+        "moments": moments,
     }
 
 

@@ -7,6 +7,7 @@ reported as the AUC.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,7 +16,8 @@ from scipy.ndimage import correlate1d
 
 from scaleshift.auc.evidence import Evidence
 from scaleshift.auc.moments import Contrast
-from scaleshift.auc.ranking import binormal_auc, debiased, products, sparse_path
+from scaleshift.auc.ranking import Search, binormal_auc, debiased, products, sparse_path
+from scaleshift.solve.best_subset import best_subsets, forward_subsets
 
 
 @dataclass(frozen=True)
@@ -29,12 +31,17 @@ class Options:
     debias: bool = False
 
     def path(
-        self, found: Contrast, alpha: float, among: np.ndarray | None, size: int | None = None
+        self,
+        found: Contrast,
+        alpha: float,
+        among: np.ndarray | None,
+        size: int | None = None,
+        search: Search = best_subsets,
     ) -> np.ndarray:
         """Rankings of all sizes, or of one: (n_sizes, p)."""
         sizes = self.sizes if size is None else (size,)
         how = {"scale": self.scale, "positive": self.positive}
-        path = sparse_path(found, sizes, alpha=alpha, among=among, **how)
+        path = sparse_path(found, sizes, alpha=alpha, among=among, search=search, **how)
         return debiased(found, path, **how) if self.debias else path
 
 
@@ -42,10 +49,10 @@ class Options:
 class HeldOut:
     """What the rankings of every fold do on the buckets that it leaves out."""
 
-    weights: np.ndarray  # (n_folds, n_alphas, n_sizes, p) of the candidates
     gap: np.ndarray  # (n_folds, n_alphas, n_sizes) w'delta; w is in units of the scores' training spread
     spread: np.ndarray  # the same of w'Ww
     out: Sequence[Sequence[int]]  # the buckets that each fold leaves out
+    weights: np.ndarray | None = None  # (n_folds, n_alphas, n_sizes, p) of the candidates
 
     @property
     def known(self) -> np.ndarray:
@@ -100,15 +107,44 @@ def cross_validated(
     gap, spread = np.zeros(shape), np.zeros(shape)
     for fold, out in enumerate(folds):
         inside = [bucket for bucket in every if bucket not in out]
-        training, held_out = evidence.contrast(sign, inside), evidence.contrast(sign, out)
+        training, held_out = evidence.contrast(sign, inside), evidence.contrast(sign, out).unbiased()
         among = evidence.among(sign, inside)
         for i, alpha in enumerate(options.alphas):
-            path = options.path(training, alpha, among)
-            _, own = products(training, path)
-            path /= np.sqrt(np.where(own > 0, own, 1))[:, None]
-            weights[fold, i] = path
-            gap[fold, i], spread[fold, i] = products(held_out.unbiased(), path)
-    return HeldOut(weights, gap, spread, folds)
+            path = weights[fold, i] = in_units(training, options.path(training, alpha, among))
+            gap[fold, i], spread[fold, i] = products(held_out, path)
+        if not training.weight.all():
+            gap[fold] = np.nan  # nothing was learned
+    return HeldOut(gap, spread, folds, weights)
+
+
+def nested(
+    evidence: Evidence, sign: np.ndarray, folds: Sequence[Sequence[int]], options: Options
+) -> list[HeldOut]:
+    """For every fold, what rankings that never saw it do on each of the others: to choose by without its say.
+
+    Each leaves two folds out, so that every pair serves both. Forward steps alone are taken: what is chosen
+    are a size and a shrinkage, not features.
+    """
+    every = range(evidence.moments.n_buckets)
+    shape = len(folds), len(folds), len(options.alphas), len(options.sizes)
+    gap, spread = np.full(shape, np.nan), np.full(shape, np.nan)
+    held_out = [evidence.contrast(sign, out).unbiased() for out in folds]
+    for f, g in itertools.combinations(range(len(folds)), 2):
+        inside = [bucket for bucket in every if bucket not in (*folds[f], *folds[g])]
+        training, among = evidence.contrast(sign, inside), evidence.among(sign, inside)
+        for i, alpha in enumerate(options.alphas):
+            path = in_units(training, options.path(training, alpha, among, search=forward_subsets))
+            gap[f, g, i], spread[f, g, i] = products(held_out[g], path)
+            gap[g, f, i], spread[g, f, i] = products(held_out[f], path)
+        if not training.weight.all():
+            gap[f, g] = gap[g, f] = np.nan
+    return [HeldOut(gap[f], spread[f], folds) for f in range(len(folds))]
+
+
+def in_units(found: Contrast, path: np.ndarray) -> np.ndarray:
+    """The same rankings, in units of the spread of their scores."""
+    _, own = products(found, path)
+    return path / np.sqrt(np.where(own > 0, own, 1))[:, None]
 
 
 def best(

@@ -15,7 +15,7 @@ from scaleshift.auc.evidence import Evidence
 from scaleshift.auc.fitting import LearnedRanking, Task, learned
 from scaleshift.auc.held_out import Rankings
 from scaleshift.auc.judging import Final, Judged, judge, overlooked
-from scaleshift.auc.moments import ClassMoments, class_moments
+from scaleshift.auc.moments import ClassMoments, class_moments, usable
 from scaleshift.auc.screening import class_spread, screened_by_any
 from scaleshift.blocks.block import Rows
 from scaleshift.checkpoint import fingerprint
@@ -46,6 +46,11 @@ class Job:
         """Of the cross-validation; 0 without."""
         return len(self.task.folds)
 
+    @property
+    def fewest(self) -> int:
+        """Rows of each side of a contrast."""
+        return 2 if self.n_folds else 1
+
     def judge(self, rankings: list[Rankings], final: np.ndarray | None) -> Judged:
         """Ask all rows: one pass. With final rankings, (n_contrasts, d), for overlooked features too."""
         asked = None if final is None else Final(final, np.stack(self.contrasts.sign))
@@ -65,6 +70,7 @@ class Solved:
 def moments(job: Job) -> Solved:
     """One pass for covariances of all features, one over held-out rows."""
     found = job.kept("moments", lambda: class_moments(job.rows, job.buckets, weighted=job.weighted))
+    usable(found, job.contrasts.sign, job.fewest)
     return from_moments(found, job.contrasts, job.task, job.rows.n_markers, _judge(job))
 
 
@@ -84,6 +90,7 @@ def from_moments(
 def screen(job: Job) -> Solved:
     """One pass for variances of all features, one over held-out rows: features count as independent."""
     spread = job.kept("spread", lambda: class_spread(job.rows, job.buckets, weighted=job.weighted))
+    usable(spread, job.contrasts.sign, job.fewest)
     evidence = Evidence(spread, np.arange(job.rows.n_markers))
     task = replace(job.task, options=replace(job.task.options, alphas=(0.0,)))
     rankings, _ = learned(evidence, job.contrasts.sign, task, job.rows.n_markers, _judge(job))
@@ -102,8 +109,10 @@ def stream(job: Job) -> Solved:
     inside = [[bucket for bucket in every if bucket not in out] for out in (*job.task.folds, *job.task.again)]
     parts = [every, *inside]  # halves, which only tell of stability, choose among these candidates
     spread = job.kept("spread", lambda: class_spread(job.rows, job.buckets, weighted=job.weighted))
+    usable(spread, job.contrasts.sign, job.fewest)
     candidates, n_each = screened_by_any(spread, signs, parts, job.n_screened)
-    evidence = Evidence(_moments_of(job, "candidates", candidates), candidates, spread, n_each)
+    moments_ = usable(_moments_of(job, "candidates", candidates), signs, job.fewest)
+    evidence = Evidence(moments_, candidates, spread, n_each)
     for last in (False, True):
         rankings, judged = learned(evidence, signs, job.task, d, lambda folds, final: job.judge(folds, final))
         assert judged is not None

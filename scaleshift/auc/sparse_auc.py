@@ -18,6 +18,7 @@ from scaleshift.auc.tables import column, table
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.rows import as_rows, with_columns, with_numbers
+from scaleshift.errors import DataError
 from scaleshift.parameters import check, is_switch, is_whole
 
 Meaning = tuple[Callable[[Any], Any], str]
@@ -57,14 +58,14 @@ class SparseAUC(Ranker):
         others are in `path_`). None: up to 100, by cross-validation.
     alpha : float or sequence of float, optional
         Shrinkage: alpha diag(W) is added to the covariance W. None: of .01 to 100 by cross-validation; 0 with
-        ``cv=None``.
+        ``cv=None``, and of "screen" and "sht".
     solver : {"auto", "moments", "stream", "screen", "sht"}, default "auto"
         "moments" sums covariances of all features; "stream" those of `n_screened` candidates by t, for
-        thousands of features, and looks whether one was overlooked; "screen" takes the k of largest t as
-        they are; "sht" is the stochastic hard thresholding of the source. "auto" is "moments" where its sums
-        fit, else "stream".
+        thousands of features, and looks whether one was overlooked; "screen" takes the k of largest t, as
+        of classes of one size, as they are; "sht" is the stochastic hard thresholding of the source. "auto"
+        is "moments" where its sums fit, else "stream".
     positive : bool, default False
-        Whether weights below 0 are ruled out.
+        Whether weights below 0 are ruled out; not with "sht".
     cv : int, list or None, default 5
         Folds, random within each label, or of whole `groups`; or a list of (train, test) row numbers as
         scikit-learn's splitters give them, each row tested once. None: no cross-validation, and one pass.
@@ -90,7 +91,7 @@ class SparseAUC(Ranker):
     n_screened : int, default 1000
         Candidates of "stream", at most: those of largest t on all rows, and outside each fold.
     debias : bool, default False
-        Whether the weights of the chosen features are learned again without shrinkage.
+        Whether the weights of the chosen features are learned again without shrinkage; not with "sht".
     warm_start : bool, default False
         Whether "sht" starts from the weights of the fit before.
     invalid : {"raise", "drop"}, default "raise"
@@ -101,7 +102,8 @@ class SparseAUC(Ranker):
     coef_ : numpy.ndarray, shape (n_features,) or (n_contrasts, n_features)
         Weights in units of X; 0 but for the chosen features.
     intercept_ : float or numpy.ndarray, shape (n_contrasts,)
-        Rows score above -intercept_ where a positive is more likely than not.
+        Rows score above -intercept_ where a positive is more likely than not; of each label against all
+        others, under the prior of the training rows.
     support_ : numpy.ndarray of int
         The chosen features, ascending; of any contrast.
     classes_ : numpy.ndarray
@@ -110,10 +112,9 @@ class SparseAUC(Ranker):
     objective_ : float or numpy.ndarray
         F of all pairs of rows.
     auc_, auc_se_ : float or numpy.ndarray
-        AUC on held-out rows, the mean over folds of what each would have chosen without these rows; NaN
-        without cross-validation.
-        Rankings never saw them; size and shrinkage were chosen by the other folds, whose rankings did: of 200
-        features of noise and 300 rows it is .516 on average, .49 with `k` and `alpha` given.
+        AUC on held-out rows, the mean over folds; NaN without cross-validation. Neither the ranking nor the
+        size and shrinkage of a fold had a say of its rows. The standard error is that of the folds, or of
+        their numbers of rows where it is larger; of five folds 2.8 of them, not 2, make 95 %.
     auc_binormal_ : float or numpy.ndarray
         What normal scores with the moments of the training rows would have: a proxy, no AUC.
     path_ : xarray.Dataset
@@ -121,7 +122,12 @@ class SparseAUC(Ranker):
     solver_ : str
     n_iter_ : int
         Steps of "sht"; 1 of the others, which do not iterate.
-    n_features_in_, n_invalid_, seed_, objective_path_, coef_history_ (sht)
+    n_overlooked_ : int
+        Of "stream": features that no t let in, and that seem useful still after a second round with the first
+        such ones; 0 where none is left.
+    objective_path_, coef_history_, coef_history_steps_, step_size_, converged_
+        Of "sht", of its last contrast: F by epoch, and iterates with the numbers of their steps.
+    n_features_in_, n_invalid_, seed_
 
     References
     ----------
@@ -270,6 +276,10 @@ class SparseAUC(Ranker):
         own = isinstance(groups, str) and groups == "sample"
         rows = as_rows(table(X), column(y), None if own else groups, invalid=self.invalid, sparse=True)
         if sample_weight is not None:
+            if getattr(sample_weight, "ndim", 1) > 1:
+                raise DataError(
+                    f"sample_weight has {sample_weight.ndim} dimensions: expected one number a row"
+                )
             rows = with_numbers(rows, weight=sample_weight)
         if groups is not None:
             return with_columns(rows, group=rows.columns["sample"])

@@ -48,6 +48,8 @@ def stability(
     evidence: Evidence, sign: np.ndarray, parts: list[list[int]], options: Options, size: int, alpha: float
 ) -> np.ndarray:
     """Share of the parts whose ranking of a size has each candidate: (p,), NaN without parts."""
+    if size >= len(evidence.candidates):  # all are chosen by any part: that says nothing
+        return np.full(len(evidence.candidates), np.nan)
     times, n_parts = np.zeros(len(evidence.candidates)), 0
     for part in parts:
         found = evidence.contrast(sign, part)

@@ -108,6 +108,10 @@ def finite(x: sparse.csr_array) -> tuple[sparse.csr_array, np.ndarray, np.ndarra
     """
     x = canonical(x)  # columns may have been picked in another order
     n, d = x.shape
+    if x.indices.size and not (x.indices.min() >= 0 and x.indices.max() < d):
+        raise DataError(
+            f"sparse rows hold column {x.indices.max()} of {d}: they are damaged, X.check_format() tells more"
+        )
     with np.errstate(all="ignore"):
         if np.isfinite(x.data.sum()):
             return x, np.ones(n, bool), np.zeros(d)

@@ -67,6 +67,8 @@ def _of_path(one: xr.Dataset, path: xr.Dataset) -> list[str]:
         return []
     words, place = [], int(here[0])
     enough = np.flatnonzero((auc >= auc[place] - error[place]) & (sizes < sizes[place])).tolist()
+    if "one_se" in str(path.attrs.get("parameters")):  # fewer were asked for, and are there
+        enough = [place for place in enough if place == 0]
     if sizes[0] == 1 and np.isfinite(auc[0]):
         coef = path["coef"].transpose("k", "feature").values[0]
         names = path["feature"].values[np.flatnonzero(np.nan_to_num(coef))]

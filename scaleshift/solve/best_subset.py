@@ -64,6 +64,25 @@ def best_subsets(
     return found
 
 
+def forward_subsets(
+    matrix: np.ndarray, gain: np.ndarray, sizes: Sequence[int], *, positive: bool = False
+) -> np.ndarray:
+    """The same by forward steps alone: the variables that each help most, one after the other.
+
+    Examples
+    --------
+    >>> M = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> forward_subsets(M, np.array([1.0, 0.9, 0.5]), [1, 2]).round(3).tolist()
+    [[1.0, 0.0, 0.0], [1.0, 0.0, 0.5]]
+    """
+    matrix, gain = np.ascontiguousarray(matrix, np.float64), np.asarray(gain, np.float64)
+    found, support = np.zeros((len(sizes), len(gain))), Support(matrix, gain, positive)
+    for row, size in enumerate(sizes):
+        support = support.grown(size)
+        found[row, support.chosen] = support.weights
+    return found
+
+
 def _path(support: Support, sizes: list[int]) -> list[Support]:
     """The best found of each size: upwards from none, and down again by elimination, which finds others."""
     best = []
@@ -74,6 +93,8 @@ def _path(support: Support, sizes: list[int]) -> list[Support]:
     for row in reversed(range(len(sizes))):
         while len(support.chosen) > sizes[row]:
             support = support.without_the_least()
+        if set(support.chosen) == set(best[row].chosen):
+            continue  # settled already
         found = settled(support)
         if found.is_better(best[row]):
             best[row] = found

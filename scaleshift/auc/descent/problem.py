@@ -17,6 +17,7 @@ from scaleshift.kernels.reference import to_numpy
 SPREAD = (
     1e-12  # of the second moment about the centre: below this share a feature is constant, but for rounding
 )
+LEAST = 1e-280  # variance: squares of weights stay in the range of float64
 CENTRE_ROWS = 1_000
 SIDES = np.array([-1, 0, 1])  # of the signs 0, +1 and -1, the last from the end
 Parts = Callable[[int, np.ndarray], np.ndarray]  # first row, label codes -> block of SHT of each row
@@ -91,7 +92,7 @@ def problem_of(given: Given, sums: np.ndarray, squares: np.ndarray, *, scale: bo
     means = sums / given.mass[:, None]
     second = squares / given.mass.sum()
     variance = second - (means**2).sum(axis=0)  # diag W
-    varies = variance > SPREAD * second
+    varies = variance > np.maximum(SPREAD * second, LEAST)
     deviation = np.sqrt(np.where(varies, variance, 1.0))
     unit = np.where(varies, 1 / deviation if scale else 1.0, 0.0)
     return Problem(given, unit, means * unit, alpha * (deviation * unit) ** 2, deviation)

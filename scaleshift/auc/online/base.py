@@ -138,6 +138,8 @@ class OnlineRanking(BaseEstimator, ABC):
         visits = n_pos + n_neg
         if isinstance(self.order, str):
             check("order", self.order, lambda value: value == "random", "None, 'random' or an array")
+        elif self.order is not None and not np.size(self.order):
+            raise DataError("order is empty: name the rows, or blocks, of at least one step")
         elif self.order is not None and self._goes_by_rows:
             if visits < rows.x.shape[0]:
                 raise DataError("order names rows, and some are unlabelled: leave these out, or order=None")
