@@ -20,7 +20,7 @@ def test_every_pairing_leaves_each_bucket_out_once_and_no_pair_comes_twice(n_fol
 
 def held(gap, out):
     gap = np.asarray(gap, float)
-    return HeldOut(np.zeros((*gap.shape, 1)), gap, np.ones_like(gap), out)
+    return HeldOut(gap, np.ones_like(gap), out)
 
 
 def test_folds_that_leave_a_bucket_out_have_no_say_without_it():

@@ -511,7 +511,7 @@ def test_the_auc_of_folds_is_that_of_models_without_them(solver, weighted):
     weight = np.random.default_rng(0).random(len(Y)) if weighted else None
     options = {"k": 4, "alpha": 0.0 if solver == "screen" else 0.5, "solver": solver, "random_state": 7}
     model = fit(X, Y, weight, n_halves=0, **options)
-    fold = divide(as_rows(X, Y), "label", 5, model.seed_, "buckets")(0, Y.astype(int))
+    fold = divide(as_rows(X, Y), "label", 10, model.seed_, "buckets")(0, Y.astype(int)) // 2
     aucs = []
     for out in range(5):
         own, others = fold == out, fold != out
