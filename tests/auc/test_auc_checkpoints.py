@@ -27,7 +27,7 @@ def fit(path=None, x=X, y=Y, groups=None, weight=None, **parameters):
     ("before", "after"),
     [
         ({"k": 1, "cv": None}, {"k": 4, "cv": None}),
-        ({"cv": 5, "n_halves": 20}, {"cv": 5, "n_halves": 0}),
+        ({"n_halves": 20}, {"n_halves": 0}),
         ({"n_screened": 6}, {"n_screened": 7}),
         ({"k": 3}, {"k": 5, "alpha": 1.0}),
     ],

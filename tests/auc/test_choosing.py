@@ -17,7 +17,7 @@ def test_no_covariances_are_kept_for_every_contrast():
     x = rng.normal(size=(400, 50)) + y[:, None] * (np.arange(50) < 3)
     evidence = Evidence(class_moments(as_rows(x, y), None), np.arange(50))
     sign = np.array([-1, 1], np.int8)
-    chosen = choose(evidence, sign, Task(Options((1, 3), (0.1,)), "best", None, [], []))
+    chosen = choose(evidence, sign, Task(Options((1, 3), (0.1,)), "best", None, [], [], []))
     assert chosen.found.covariance.shape == (2, 50)
     found = evidence.contrast(sign)
     np.testing.assert_allclose(chosen.found.variance, found.variance, rtol=1e-12)
