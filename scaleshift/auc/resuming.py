@@ -13,7 +13,7 @@ from scaleshift import checkpoint
 from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.moments import ClassMoments
 from scaleshift.auc.solving import Job
-from scaleshift.blocks import noise, passes
+from scaleshift.blocks import graph, noise, passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.rows import first_rows
 from scaleshift.checkpoint import Checkpoint
@@ -111,8 +111,8 @@ def _some_rows(rows: Rows) -> list[np.ndarray]:
         return [few for few in [first_rows(rows, LOOKED_AT)] if len(few)]
     n, found = rows.x.shape[0], []
     for start in sorted({0, n // 2, max(n - LOOKED_AT, 0)}):
-        x = rows.x[start : start + LOOKED_AT]
-        x = x if rows.in_memory else x.rechunk(x.shape)
-        few = first_rows(Rows(x, {}, invalid=rows.invalid, in_memory=rows.in_memory), LOOKED_AT)
+        x = rows.x[start : start + LOOKED_AT]  # of one block or of two
+        x = x if rows.is_one_block else graph.compute(x, rows.in_memory)
+        few = first_rows(Rows(x, {}), LOOKED_AT)
         found += [few] if len(few) else []
     return found
