@@ -73,10 +73,6 @@ def job_of(asked: Asked, rows: Rows, weighted: bool, seed: int) -> tuple[str, Jo
         rarest = rarest_side(by_label, question)
         n_folds = _n_folds(rows.categories("label"), by_label, rarest, asked.cv)
     name, n_buckets = _solver(asked, rows, n_classes, n_folds)
-    if name == "sht" and (asked.positive or asked.debias or np.size(asked.alpha) > 1):
-        raise DataError(
-            "solver='sht' knows no positive=True, no debias=True and one alpha alone: take 'moments'"
-        )
     buckets: Buckets | None = None
     if n_folds:
         if "group" in rows.columns:

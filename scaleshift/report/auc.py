@@ -30,7 +30,7 @@ MOST_SIZES = 8  # numbers of features whose AUC is shown
 OTHER_COLUMNS = 46  # characters beside the names
 CAPTION = (
     "weight: for one standard deviation within the classes; stability: share of halves of the data that "
-    "choose the feature too; AUC alone: of the feature by itself, were it normal in both classes"
+    "choose the feature too; AUC alone: of the feature by itself"
 )
 
 
@@ -157,7 +157,7 @@ def auc_text(result: xr.Dataset, path_: xr.Dataset, *, width: int | None = None)
     <BLANKLINE>
     weight: for one standard deviation within the classes; stability: share of
     halves of the data that choose the feature too; AUC alone: of the feature by
-    itself, were it normal in both classes
+    itself
     <BLANKLINE>
      features           1*      2
      held-out AUC    0.910  0.920
