@@ -92,7 +92,7 @@ def test_an_interrupted_import_says_how_to_go_on_and_does(folder, tmp_path):
     for i in range(400):
         (folder / f"{i}.fcs").write_bytes(fcs_bytes(rng.gamma(2, 300, (50, 4)), CHANNELS, MARKERS))
     store = tmp_path / "s.zarr"
-    arguments = [sys.executable, "-m", "scaleshift", "ingest", folder, store, "--chunk-cells", "10"]
+    arguments = [sys.executable, "-m", "scaleshift", "ingest", folder, store, "--chunk-cells", "16"]
     process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while not store.exists() and time.monotonic() < deadline:
@@ -103,5 +103,5 @@ def test_an_interrupted_import_says_how_to_go_on_and_does(folder, tmp_path):
     assert "the same command with --resume goes on" in said
     assert "Traceback" not in said
     assert read_manifest(store).n_cells < 20_080
-    run("ingest", folder, store, "--chunk-cells", "10", "--resume")
+    run("ingest", folder, store, "--chunk-cells", "16", "--resume")
     assert read_manifest(store).n_cells == 20_080
