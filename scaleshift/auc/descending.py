@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.fitting import LearnedRanking, Path, ScoreMoments, assembled
 from scaleshift.auc.held_out import Rankings, Scored, fold_of_bucket, linear_scores
 from scaleshift.auc.moments import ClassMoments, contrast, usable, weights
@@ -20,6 +19,7 @@ from scaleshift.auc.sht import Descent, descend
 from scaleshift.auc.solving import Job, Solved
 from scaleshift.blocks import graph, passes
 from scaleshift.blocks.block import Block, Column, Rows
+from scaleshift.blocks.buckets import Buckets
 from scaleshift.blocks.rows import with_columns
 
 

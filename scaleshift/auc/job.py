@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from scaleshift.auc.buckets import Buckets, group_buckets, random_buckets
 from scaleshift.auc.contrasts import Contrasts, contrasts
 from scaleshift.auc.fitting import Task
 from scaleshift.auc.labelled import learned_from
@@ -16,6 +15,7 @@ from scaleshift.auc.solving import Job, state_bytes
 from scaleshift.auc.stability import halves
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Rows
+from scaleshift.blocks.buckets import Buckets, group_buckets, random_buckets
 from scaleshift.errors import DataError
 from scaleshift.parameters import is_whole
 

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.held_out import Rankings, Scored, count_scores, fold_of_bucket, linear_scores, n_bins
 from scaleshift.auc.moments import ClassMoments, contrast
 from scaleshift.auc.ranking import scales
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.buckets import Buckets
 from scaleshift.blocks.sparse_rows import is_sparse
 from scaleshift.kernels.reference import library, namespace, tile_rows, to_numpy
 

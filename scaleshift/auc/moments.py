@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.auc.buckets import Buckets
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.buckets import Buckets
 from scaleshift.blocks.rows import first_rows
 from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError

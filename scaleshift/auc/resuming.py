@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from scaleshift import checkpoint
-from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.moments import ClassMoments
 from scaleshift.auc.solving import Job
 from scaleshift.blocks import graph, noise, passes
 from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.buckets import Buckets
 from scaleshift.blocks.rows import first_rows
 from scaleshift.checkpoint import Checkpoint
 from scaleshift.errors import DataError

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.evidence import t_ranks
 from scaleshift.auc.moments import ClassMoments, bucketed, contrast, weights
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.buckets import Buckets
 from scaleshift.blocks.statistics import Layout
 from scaleshift.kernels import dispatch
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.auc.buckets import Buckets
 from scaleshift.auc.contrasts import Contrasts
 from scaleshift.auc.evidence import Evidence
 from scaleshift.auc.fitting import LearnedRanking, Task, learned
@@ -18,6 +17,7 @@ from scaleshift.auc.judging import Final, Judged, judge, overlooked
 from scaleshift.auc.moments import ClassMoments, class_moments, usable
 from scaleshift.auc.screening import class_spread, screened_by_any
 from scaleshift.blocks.block import Rows
+from scaleshift.blocks.buckets import Buckets
 from scaleshift.checkpoint import fingerprint
 
 

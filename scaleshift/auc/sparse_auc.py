@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from scaleshift.auc import resuming
-from scaleshift.auc.buckets import given_splits
 from scaleshift.auc.job import job_of
 from scaleshift.auc.merging import merged
 from scaleshift.auc.ranker import Question, Ranker
 from scaleshift.auc.solvers import SOLVERS
 from scaleshift.auc.tables import column, table
 from scaleshift.blocks.block import Invalid, Rows
+from scaleshift.blocks.buckets import given_splits
 from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.rows import as_rows, with_columns, with_numbers
 from scaleshift.errors import DataError

@@ -14,6 +14,7 @@ import numpy as np
 from scaleshift.errors import DataError
 
 TILE = 4096
+REPLICATES = 16  # whose noise of a tile is drawn together
 
 
 def seed_of(random_state: Any) -> int:
@@ -95,6 +96,53 @@ def keys_of(seed: int, stream: str, rows: np.ndarray) -> np.ndarray:
     return found
 
 
+def uniforms(seed: int, stream: str, start: int, n: int, n_replicates: int) -> np.ndarray:
+    """A uniform number for each of the rows start .. start + n - 1 and each replicate.
+
+    More replicates leave those of fewer as they are.
+
+    Parameters
+    ----------
+    seed, stream, start, n
+        As for `keys`.
+    n_replicates : int
+
+    Returns
+    -------
+    numpy.ndarray of float64, shape (n, n_replicates)
+        In [0, 1).
+
+    Examples
+    --------
+    >>> few = uniforms(0, "train", 4_000, 500, 3)
+    >>> bool((uniforms(0, "train", 0, 10_000, 20)[4_000:4_500, :3] == few).all())
+    True
+    """
+    first, last = start // TILE, -(-(start + n) // TILE)
+    found = np.empty((n, n_replicates))
+    for tile in range(first, last):
+        begin, end = max(tile * TILE, start), min((tile + 1) * TILE, start + n)
+        for block in range(-(-n_replicates // REPLICATES)):
+            raw = _philox(seed, stream, tile, 2, block).random_raw((REPLICATES, TILE))
+            here = slice(block * REPLICATES, min((block + 1) * REPLICATES, n_replicates))
+            part = raw[: here.stop - here.start, begin - tile * TILE : end - tile * TILE]
+            found[begin - start : end - start, here] = (part >> np.uint64(11)).T * 2.0**-53
+    return found
+
+
+def of_replicate(seed: int, stream: str, replicate: int) -> np.random.Generator:
+    """Generator of what one replicate draws on the driver or in its own task, not by row.
+
+    Examples
+    --------
+    >>> a, b = (of_replicate(0, "train", number).normal() for number in (0, 1))
+    >>> a == of_replicate(0, "train", 0).normal(), a == b
+    (True, False)
+    """
+    entropy = [*_key(seed, stream).tolist(), replicate]
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
+
+
 def generator(seed: int, stream: str) -> np.random.Generator:
     """Generator for what is drawn once on the driver (frequencies, say), not by row."""
     # From a SeedSequence, not a key: scipy spawns children from it.
@@ -103,8 +151,12 @@ def generator(seed: int, stream: str) -> np.random.Generator:
 
 def _tile(seed: int, stream: str, tile: int) -> np.ndarray:
     # The tile number sits in the counter's third word: a tile uses the first one only.
-    counter = np.array([0, 0, tile, 1], np.uint64)
-    return np.random.Philox(key=_key(seed, stream), counter=counter).random_raw(TILE)
+    return _philox(seed, stream, tile, 1).random_raw(TILE)
+
+
+def _philox(seed: int, stream: str, tile: int, kind: int, block: int = 0) -> np.random.Philox:
+    counter = np.array([0, block, tile, kind], np.uint64)
+    return np.random.Philox(key=_key(seed, stream), counter=counter)
 
 
 def _key(seed: int, stream: str) -> np.ndarray:

@@ -6,7 +6,7 @@ import pytest
 from sklearn.model_selection import GroupKFold
 
 import scaleshift as ss
-from scaleshift.auc.buckets import group_buckets
+from scaleshift.blocks.buckets import group_buckets
 from scaleshift.blocks.rows import as_rows, with_columns
 from scaleshift.errors import DataError
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scaleshift.auc.buckets import random_buckets
 from scaleshift.auc.moments import class_moments, contrast
 from scaleshift.auc.ranking import debiased, objective, scales, sparse_path, t_statistic
 from scaleshift.auc.screening import class_spread
+from scaleshift.blocks.buckets import random_buckets
 from scaleshift.blocks.folds import divide
 from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.errors import DataError

@@ -1,0 +1,1 @@
+"""How wrong will a model be on a shifted target, without its labels?"""
