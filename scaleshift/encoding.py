@@ -66,6 +66,7 @@ CLASSES: dict[str, str] = {
     "Parts": "scaleshift.quantify.classifier.parts",
     "PosteriorEmbedding": "scaleshift.quantify.features.posterior",
     "Preparation": "scaleshift.slices.prepared",
+    "PredictionError": "scaleshift.error.prediction_error",
     "Profile": "scaleshift.quantify.open_set.profile",
     "Projection": "scaleshift.slices.projection",
     "Prototypes": "scaleshift.quantify.prototypes",
@@ -78,6 +79,7 @@ CLASSES: dict[str, str] = {
     "SPAM": "scaleshift.auc.online.spam",
     "Scorer": "scaleshift.quantify.open_set.scoring",
     "SliceProfile": "scaleshift.slices.describing.profile",
+    "Settings": "scaleshift.error.family",
     "SlicedEmbedding": "scaleshift.quantify.features.sliced",
     "SlicedEnergy": "scaleshift.quantify.features.sliced",
     "SourceState": "scaleshift.quantify.source",
@@ -86,6 +88,7 @@ CLASSES: dict[str, str] = {
     "SpotlightSlices": "scaleshift.slices.spotlights.membership",
     "StoIHT": "scaleshift.auc.online.stoiht",
     "Strata": "scaleshift.quantify.open_set.strata",
+    "TargetState": "scaleshift.error.targets",
 }
 FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 ARRAY_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # one name, never ".."
