@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from scaleshift import auc, cells, datasets, models, quantify, report, slices
+    from scaleshift import auc, cells, datasets, error, models, quantify, report, slices
     from scaleshift.auc.roc import roc_auc
     from scaleshift.auc.sparse_auc import SparseAUC
     from scaleshift.blocks.plan import explain
@@ -74,6 +74,7 @@ __all__ = [
     "cells",
     "check",
     "datasets",
+    "error",
     "explain",
     "ingest",
     "label_cells",
@@ -88,7 +89,7 @@ __all__ = [
 ]
 
 # Public names are imported when first used: a command line that only asks for help stays quick.
-_MODULES = {"auc", "cells", "datasets", "models", "quantify", "report", "slices"}
+_MODULES = {"auc", "cells", "datasets", "error", "models", "quantify", "report", "slices"}
 _HOMES = {
     "AdjustedCount": "scaleshift.quantify.families.counting",
     "BBSE": "scaleshift.quantify.families.bbse",
