@@ -35,6 +35,20 @@ class Shift:
         """
         return float(self.weight.sum() ** 2 / (self.weight**2).sum())
 
+    @property
+    def coverage(self) -> float:
+        """Share of the target that source rows stand for, about: the mean weight, at most 1.
+
+        Density ratios have the mean 1 unless the target is where there is no source. The effective sample
+        size does not tell: where sides are told apart entirely, all weights are alike, and small.
+
+        Examples
+        --------
+        >>> Shift(np.array([0.01, 0.03]), 1.0).coverage
+        0.02
+        """
+        return min(float(self.weight.mean()), 1.0)
+
 
 def discriminate(source: np.ndarray, target: np.ndarray, *, n_folds: int = 5, random_state: Any = 0) -> Shift:
     """Fit logistic regressions of target against source, each on all folds but one.

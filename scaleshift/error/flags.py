@@ -12,10 +12,12 @@ from scipy.stats import binom
 
 LOW_SHARE = 0.1  # of the source's rows, as effective sample size: below, a few rows decide a weighted error
 LOW_ROWS = 30  # below, a mean of weighted losses has no normal interval
+LOW_COVERAGE = 0.5  # mean of importance weights, which is 1 where source and target overlap
 FAR_SHARE = 0.05  # of target rows beyond the source's 99 % quantile, where 0.01 is expected without a shift
 FAR_CHANCE = 0.025  # that as many lie there without a shift: a single row of ten tells nothing
 FEW_ROWS = 30  # of a target: what is said of them is for these rows, and for no more
 
+APART = "little overlap with the source"
 LOW = "low effective sample size"
 FAR = "far from the source"
 FEW = "few target rows"
@@ -29,6 +31,7 @@ def flags(
     n_left_out: int = 0,
     n_source: float = np.nan,
     effective_sample_size: float = np.nan,
+    coverage: float = np.nan,
     share_far: float = np.nan,
     n_judged: int | None = None,
     remarks: Sequence[str] = (),
@@ -45,6 +48,8 @@ def flags(
         Source rows that `effective_sample_size` is of.
     effective_sample_size : float, default NaN
         Of importance weights; NaN: not known.
+    coverage : float, default NaN
+        Mean importance weight, at most 1; NaN: not known.
     share_far : float, default NaN
         Share of target rows whose extrapolation is above the source's 99 % quantile; NaN: not known.
     n_judged : int, optional
@@ -64,6 +69,8 @@ def flags(
     ['far from the source: 40 % of its rows, 1 % of the source', 'rows left out: 3 (NaN or infinite)']
     """
     found = []
+    if coverage < LOW_COVERAGE:
+        found.append(f"{APART}: its rows stand for {100 * coverage:.0f} % of the target")
     if effective_sample_size < max(LOW_ROWS, LOW_SHARE * n_source):
         found.append(f"{LOW}: {effective_sample_size:.0f} of {n_source:.0f} source rows")
     if is_far(share_far, n_rows if n_judged is None else n_judged):

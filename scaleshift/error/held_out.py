@@ -142,14 +142,16 @@ def seen(
     """
     drawn = passes.sample(rows.only(), _most_rows(rows), seed=seed, stream="target rows")
     x = drawn["x"].astype(np.float64)
-    prediction = family.predict(x)
+    prediction = family.predict(x) if len(x) else np.empty(0)  # estimators refuse no rows
     return Seen(x, prediction, _expected(settings.loss, prediction, classes))
 
 
 def share_far(held: HeldOut, target: Seen, family: Family) -> float:
     """Share of target rows that extrapolate beyond the source's 99 % quantile; NaN where not known."""
+    if not len(held.x) or not len(target.x):
+        return np.nan
     source, found = family.extrapolation(held.x), family.extrapolation(target.x)
-    if source is None or found is None or not len(source) or not len(found):
+    if source is None or found is None:
         return np.nan
     return float(np.mean(found > np.quantile(source, FAR)))
 
@@ -158,6 +160,12 @@ def effective_sample_size(held: HeldOut, target: Seen) -> float:
     """So many rows of `held` tell of the target what as many of its own would; NaN where not known."""
     shift = target.shift(held)
     return np.nan if shift is None else shift.effective_sample_size
+
+
+def coverage(held: HeldOut, target: Seen) -> float:
+    """Share of the target that rows of `held` stand for, about; NaN where not known."""
+    shift = target.shift(held)
+    return np.nan if shift is None else shift.coverage
 
 
 def drawn_with_folds(
