@@ -170,6 +170,12 @@ def test_weights_do_not_depend_on_units_or_constant_features():
     np.testing.assert_allclose(ss.error.importance_weights(*wide), plain, rtol=1e-3)
 
 
+def test_many_features_of_few_rows_make_no_shift():
+    random = np.random.default_rng(0)
+    weight = ss.error.importance_weights(random.normal(size=(100, 50)), random.normal(size=(1000, 50)))
+    assert ss.error.importance_weighted(weight, weight)["effective_sample_size"] > 80
+
+
 def test_weights_stay_finite_where_supports_do_not_meet():
     source, target = np.random.default_rng(0).normal(size=(2, 100, 2))
     weight = ss.error.importance_weights(source, target + 1e6)
@@ -189,19 +195,27 @@ def test_a_determined_linear_regression_is_its_own_projection():
     assert float(ss.error.projection_norm(model, target)["norm"]) > 0.1  # 3 rows do not determine it
 
 
-def test_a_projection_norm_grows_with_the_shift():
+def test_a_projection_norm_grows_with_the_shift_and_refits_nothing_in_place():
     random = np.random.default_rng(0)
-    x = random.normal(size=(200, 3))
-    y = (x[:, 0] + random.normal(size=200) > 0).astype(int)
-    linear = make_pipeline(StandardScaler(), LogisticRegression()).fit(x, y)
-    network = MLPClassifier((3,), solver="lbfgs", alpha=1.0, max_iter=5000, random_state=0).fit(x, y)
-    for model in (linear, network):
-        far = ss.error.projection_norm(model, x * [0.1, 1, 1], x)
-        assert far["norm"] > far["norm_source"] > 0
-    head = linear[:-1]
-    before = head.transform(x)
-    ss.error.projection_norm(linear, 3 * x)
-    np.testing.assert_array_equal(head.transform(x), before)  # nothing is refitted in place
+    x = random.normal(size=(500, 3))
+    y = (x[:, 0] + random.normal(size=500) > 0).astype(int)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(x, y)
+    before = model.predict_proba(x)
+    norms = [float(ss.error.projection_norm(model, x / scale)["norm"]) for scale in (1, 3, 10)]
+    assert norms == sorted(norms)
+    assert norms[0] == float(ss.error.projection_norm(model, 3 * x, x)["norm_source"])
+    np.testing.assert_array_equal(model.predict_proba(x), before)
+
+
+def test_a_network_that_was_right_everywhere_is_its_own_projection():
+    """Its refit starts from the same weights."""
+    x = np.random.default_rng(0).normal(size=(100, 2))
+    y = (x[:, 0] > 0).astype(int)
+    x[:, 0] += 2 * y  # easily told apart
+    model = MLPClassifier((3,), solver="lbfgs", max_iter=5000, random_state=0).fit(x, y)
+    assert model.score(x, y) == 1
+    assert float(ss.error.projection_norm(model, x)["norm"]) == 0
+    assert float(ss.error.projection_norm(model, 0.5 * x)["norm"]) > 0
 
 
 X4 = np.arange(8.0).reshape(4, 2)

@@ -45,8 +45,8 @@ def projection_norm(model: Any, X_target: Any, X_source: Any = None) -> xr.Datas
     Returns
     -------
     xarray.Dataset
-        norm; norm_source, NaN without `X_source`. In units of the parameters, and no error: it orders
-        targets by how wrong the model is on each.
+        norm; norm_source, NaN without `X_source`. In units of the parameters, and no error: where it
+        is larger, models tend to err more. Not to be compared between models.
 
     Raises
     ------
@@ -56,7 +56,8 @@ def projection_norm(model: Any, X_target: Any, X_source: Any = None) -> xr.Datas
 
     Notes
     -----
-    The refit is a clone with the same parameters. Networks start from random weights: with
+    The refit is a clone with the same parameters. Pseudo-labels of classes have no noise, so that a refit to
+    source rows moves a model too: compare with `norm_source`. Networks start from random weights: with
     `random_state` a number both start from the same, without which their distance tells nothing. A linear
     regression that is determined by the target rows gets its own coefficients back: the norm is 0, however
     wrong it is.
