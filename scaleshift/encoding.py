@@ -49,6 +49,7 @@ CLASSES: dict[str, str] = {
     "FourierFeatures": "scaleshift.quantify.features.fourier",
     "GaussianKernel": "scaleshift.quantify.features.exact",
     "HDx": "scaleshift.quantify.families.hdx",
+    "HeldOut": "scaleshift.error.held_out",
     "HSGHT": "scaleshift.auc.online.hsght",
     "LandmarkEmbedding": "scaleshift.quantify.features.landmarks",
     "LandmarkFeatures": "scaleshift.quantify.features.landmarks",
