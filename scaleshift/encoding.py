@@ -80,6 +80,7 @@ CLASSES: dict[str, str] = {
     "SPAM": "scaleshift.auc.online.spam",
     "Scorer": "scaleshift.quantify.open_set.scoring",
     "SliceProfile": "scaleshift.slices.describing.profile",
+    "Seen": "scaleshift.error.held_out",
     "Settings": "scaleshift.error.family",
     "SlicedEmbedding": "scaleshift.quantify.features.sliced",
     "SlicedEnergy": "scaleshift.quantify.features.sliced",
