@@ -27,6 +27,7 @@ CLASSES: dict[str, str] = {
     "Ascent": "scaleshift.slices.spotlights.steps",
     "BBSE": "scaleshift.quantify.families.bbse",
     "Calibration": "scaleshift.quantify.classifier.calibration",
+    "CategoricalFamily": "scaleshift.error.categorical.family",
     "Checkpoint": "scaleshift.checkpoint",
     "Classification": "scaleshift.slices.outcomes",
     "ClassMoments": "scaleshift.auc.moments",
