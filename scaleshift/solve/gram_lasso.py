@@ -196,9 +196,7 @@ def _slopes(gram: np.ndarray, cross: np.ndarray, w: np.ndarray, slope: np.ndarra
 
 
 @strict_jit
-def _is_minimum(
-    gram: np.ndarray, penalty: float, tolerance: float, w: np.ndarray, slope: np.ndarray
-) -> bool:
+def _is_minimum(gram: np.ndarray, penalty: float, tolerance: float, w: np.ndarray, slope: np.ndarray) -> bool:
     for j in range(w.size):
         if gram[j, j] <= 0:
             continue
