@@ -51,12 +51,9 @@ def gram_lasso(
     >>> gram_lasso(np.eye(2), np.array([[3.0, -0.5]]), np.array([[1.0, 0.25]])).tolist()
     [[[2.0, 0.0], [2.75, -0.25]]]
     """
-    gram = np.ascontiguousarray(gram, np.float64)
-    cross = np.ascontiguousarray(cross, np.float64)
-    penalty = np.ascontiguousarray(penalty, np.float64)
-    first = np.zeros(cross.shape) if start is None else np.broadcast_to(start, cross.shape)
-    found = np.empty((*penalty.shape, gram.shape[0]))
-    _paths(gram, cross, penalty, np.ascontiguousarray(first, np.float64), found)
+    first = np.broadcast_to(0.0 if start is None else start, cross.shape)
+    found = np.empty((*penalty.shape, len(gram)))
+    _paths(*(_writable(values) for values in (gram, cross, penalty, first)), found)
     return found
 
 
@@ -79,14 +76,18 @@ def support_least_squares(gram: np.ndarray, cross: np.ndarray, weights: np.ndarr
     >>> support_least_squares(np.eye(2), np.array([[3.0, -0.5]]), np.array([[2.0, 0.0]])).tolist()
     [[3.0, 0.0]]
     """
-    gram = np.ascontiguousarray(gram, np.float64)
     found = np.zeros(weights.shape)
-    solved = _refit(gram, np.ascontiguousarray(cross, np.float64), np.ascontiguousarray(weights), found)
+    solved = _refit(*(_writable(values) for values in (gram, cross, weights)), found)
     for i in np.flatnonzero(~solved):
         on = np.flatnonzero(weights[i])
         found[i] = 0
         found[i, on] = np.linalg.lstsq(gram[np.ix_(on, on)], cross[i, on], rcond=1e-12)[0]
     return found
+
+
+def _writable(values: np.ndarray) -> np.ndarray:
+    """A copy of one kind for all callers: each other kind would be compiled anew."""
+    return np.array(values, np.float64, order="C")
 
 
 @strict_jit

@@ -50,7 +50,7 @@ class GaussianFamily:
     curve: PenaltyCurve | None  # held-out error by penalty, where it was chosen
     freedom: float  # degrees of freedom of the model
     rss: float
-    noise: Noise  # about the generator
+    noise: NoiseVariance  # about the generator
     err_in: float  # in-sample error by degrees of freedom
     gram: np.ndarray  # (q, q) Z'Z
     part: CentredPart
@@ -134,7 +134,7 @@ class GaussianFamily:
         return self._predicted(x, self.theta)
 
     def extrapolation(self, x: np.ndarray) -> np.ndarray:
-        """z'Mz / variance of noise, (n,): how uncertain a row's prediction is, in units of its noise."""
+        """Variance of a row's prediction in units of its noise: z'Mz / variance of noise, (n,)."""
         z = np.concatenate([np.ones((len(x), 1)), x - self.centre], axis=1)
         return squares(z, self.spread.matrix) / self.noise.total
 

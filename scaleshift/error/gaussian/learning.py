@@ -54,6 +54,16 @@ class Learner:
         """The generator of each outcome."""
         return GENERATORS[self.generator](self.design, self.procedure, outcomes, found)
 
+    def exact_spread(
+        self, source: SourceSums, groups: Clusters | None, generated: Generated, noise: NoiseVariance
+    ) -> RefitSpread | None:
+        """The spread of refits that are linear in outcomes; None of others, and where noise was given."""
+        operator = None if self.chosen else self.procedure.operator(self.design.whole, self.alpha)
+        if operator is None or source.train is not None:
+            return None
+        between = None if groups is None else groups.between.sum(axis=0)
+        return exact_spread(operator, self.design.total, between, generated.mean[:, 0], noise)
+
 
 def learn(job: Job) -> GaussianFamily:
     """Learn a linear model, and what its refits to other outcomes would be.
@@ -78,7 +88,9 @@ def learn(job: Job) -> GaussianFamily:
     --------
     >>> import numpy as np
     >>> from scaleshift.blocks.rows import as_rows, with_numbers
-    >>> settings = Settings("ols", "squared", ("direct",), "auto", None, "l2", 200, 0.95, None, "cold", False, 0)
+    >>> settings = Settings(
+    ...     "ols", "squared", ("direct",), "auto", None, "l2", 200, 0.95, None, "cold", scale=False, seed=0
+    ... )
     >>> x = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> source = with_numbers(as_rows(x), outcome=np.array([0.0, 2.0, 1.0, 3.0]))
     >>> family = learn(Job(source, None, settings))
@@ -110,24 +122,14 @@ def _check(settings: Settings, job: Job) -> None:
 
 
 def _learned(settings: Settings, source: SourceSums, groups: Clusters | None) -> GaussianFamily:
-    design = design_of(source.gram, settings.scale, source.centre)
-    procedure = PROCEDURES[settings.model]
-    chosen = settings.alpha is None and procedure.penalised
-    if chosen and not design.training:
-        raise DataError("all rows are in one fold: give alpha, or another cv")
-    learner = Learner(
-        design, procedure, settings.generator, chosen, settings.alpha or 0.0 if procedure.penalised else 0.0
-    )
+    """All that follows from sums."""
+    learner = _learner(settings, source)
+    design, procedure = learner.design, learner.procedure
     alpha, curve = learner.penalties(source.outcomes)
     fit = fits(design, procedure, source.outcomes, alpha)
     generated = learner.generated(source.outcomes, fit)
     noise, err_in = _noise(learner, source, groups, fit, generated)
     spread, outer = _spread(learner, settings, source, groups, fit, generated, noise, err_in)
-    closed = closed_form(design, procedure, source.outcomes, fit)
-    if groups is not None:
-        closed = none(len(fit.theta), "closed forms are of independent rows, and there are groups")
-        if not procedure.penalised and np.isfinite(noise.total):
-            closed = ClosedForm(noise.total, spread.matrix, 0.0, "")
     fold_theta, cv_error, cv_error_se = _cross_validated(learner, source, fit)
     return GaussianFamily(
         model=settings.model,
@@ -154,11 +156,37 @@ def _learned(settings: Settings, source: SourceSums, groups: Clusters | None) ->
         gram=design.total,
         part=design.whole,
         spread=spread,
-        closed=closed,
+        closed=_closed(learner, source, groups, fit, noise),
         outer=outer,
         cv_error=cv_error,
         cv_error_se=cv_error_se,
     )
+
+
+def _learner(settings: Settings, source: SourceSums) -> Learner:
+    """The procedure of the settings, on the source's features."""
+    design = design_of(source.gram, settings.scale, source.centre)
+    procedure = PROCEDURES[settings.model]
+    chosen = settings.alpha is None and procedure.penalised
+    if chosen and not design.training:
+        raise DataError("all rows with an outcome are in one fold: give alpha, or another cv")
+    alpha = float(settings.alpha or 0) if procedure.penalised else 0.0
+    return Learner(design, procedure, settings.generator, chosen, alpha)
+
+
+def _closed(
+    learner: Learner, source: SourceSums, groups: Clusters | None, fit: Fits, noise: NoiseVariance
+) -> ClosedForm:
+    """The error without replicates. With groups that of least squares stays unbiased, but has no interval."""
+    design, procedure = learner.design, learner.procedure
+    if groups is None:
+        return closed_form(design, procedure, source.outcomes, fit)
+    if procedure.penalised:
+        return none(len(fit.theta), "closed forms are of independent rows, and there are groups")
+    operator = PROCEDURES["ols"].hat(design.whole, fit.theta[:, 0], 0.0)
+    between = groups.between.sum(axis=0)
+    matrix = exact_spread(operator, design.total, between, fit.theta[:, 0], noise).matrix
+    return ClosedForm(noise.total, matrix, 0.0, "")
 
 
 def _noise(
@@ -194,28 +222,23 @@ def _spread(
 ) -> tuple[RefitSpread, OuterReplicates | None]:
     """How refits scatter about the generator; and the estimator on the first of the replicates."""
     design, procedure = learner.design, learner.procedure
-    operator = None if learner.chosen else procedure.operator(design.whole, learner.alpha)
-    mean, exact = generated.mean[:, 0], operator is not None and source.train is None
-    needs_outer = groups is None and procedure.penalised and np.isfinite(noise.total)
-    spread = None
-    if exact and operator is not None:
-        between = None if groups is None else groups.between.sum(axis=0)
-        spread = exact_spread(operator, design.total, between, mean, noise)
-    n_replicates = min(N_OUTER, settings.n_bootstrap) if exact else settings.n_bootstrap
-    if not np.isfinite(noise.total) or (exact and not needs_outer):
-        return spread or exact_spread(
-            np.full_like(design.total, np.nan), design.total, None, mean, noise
-        ), None
+    mean, exact = generated.mean[:, 0], learner.exact_spread(source, groups, generated, noise)
+    needs_outer = groups is None and procedure.penalised
+    if not np.isfinite(noise.total):
+        return RefitSpread.unknown(len(mean)), None
+    if exact is not None and not needs_outer:
+        return exact, None
     if source.train is not None:
         outcomes = replicates.given(design, mean, noise.total, source.train)
     else:
-        outcomes = replicates.drawn(design, mean, noise, groups, settings.seed, n_replicates)
+        b = settings.n_bootstrap if exact is None else min(N_OUTER, settings.n_bootstrap)
+        outcomes = replicates.drawn(design, mean, noise, groups, settings.seed, b)
     alpha, _ = learner.penalties(outcomes)
-    near = fit.theta[:, 0]
-    refits = fits(design, procedure, outcomes, alpha, near)
-    if spread is None:
-        spread = spread_of(refits.theta, mean, noise, design.total, source.train, source.fresh)
-    return spread, _outer(learner, source, outcomes, refits, fit, generated, err_in) if needs_outer else None
+    refits = fits(design, procedure, outcomes, alpha, fit.theta[:, 0])
+    spread = exact or spread_of(refits.theta, mean, noise, design.total, source.train, source.fresh)
+    if not needs_outer:
+        return spread, None
+    return spread, _outer(learner, source, outcomes, refits, fit, generated, err_in)
 
 
 def _outer(
@@ -226,7 +249,7 @@ def _outer(
     fit: Fits,
     generated: Generated,
     err_in: float,
-) -> OuterReplicates | None:
+) -> OuterReplicates:
     """The whole estimator on the first replicates."""
     o, n = slice(0, N_OUTER), source.n
     first = outcomes[o]

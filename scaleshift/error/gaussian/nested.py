@@ -1,6 +1,6 @@
 """How far off is the estimate itself, and how far does it scatter?  The estimator, run again on replicates.
 
-OuterReplicates replicates are outcomes that the generator has drawn, on each of which the whole procedure was rerun:
+Outer replicates are outcomes that the generator has drawn, on each of which the whole procedure was rerun:
 penalty, model, generator, variance. Of each of them, inner replicates are drawn and refitted at the
 penalty that it chose. The same is done to the source, with the same inner noise: what counts is the ratio.
 """

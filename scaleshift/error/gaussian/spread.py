@@ -23,6 +23,11 @@ class RefitSpread:
     in_b_drawn: np.ndarray  # (B,) with fresh outcomes that were given; else none
     covariance_penalty: float  # 2/n sum of cov(prediction, outcome) over replicates; NaN without given noise
 
+    @classmethod
+    def unknown(cls, q: int) -> RefitSpread:
+        """Where there is no variance of noise."""
+        return cls(np.full((q, q), np.nan), np.empty((0, q)), np.empty(0), np.empty(0), np.nan)
+
 
 def exact_spread(
     operator: np.ndarray, gram: np.ndarray, between: np.ndarray | None, mean: np.ndarray, noise: NoiseVariance

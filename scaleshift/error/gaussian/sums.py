@@ -27,7 +27,7 @@ Sums = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What C outcomes of the same rows have in common with these: the source's own, or those of replicates."""
+    """Sums of C outcomes of the same rows: the source's own, or those of replicates."""
 
     cross: np.ndarray  # (K, 1 + p, C) of z outcome', by fold
     square: np.ndarray  # (K, C) of outcomes squared

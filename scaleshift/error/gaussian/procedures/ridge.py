@@ -41,7 +41,7 @@ class Ridge(LeastSquares):
         return part.operator(_inverse(part, alpha))
 
     def alphas(self, part: CentredPart, cross: np.ndarray, n: int) -> np.ndarray:
-        """From where little is left of any weight to where least squares is met; the same for all outcomes."""
+        """From where little is left of weights to where least squares is met; the same for all outcomes."""
         values = part.eigen[0] / part.n
         ends = LARGEST * values.max(initial=0), SMALLEST * values.mean() if values.size else 0
         if not ends[1] > 0:  # no feature varies
