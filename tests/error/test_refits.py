@@ -2,7 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
 import tempfile
+import textwrap
 import warnings
 from pathlib import Path
 
@@ -298,6 +301,35 @@ def test_finished_replicates_are_not_fitted_again(tmp_path):
     other, _ = answered(labelled(), {"u": XT + 1}, n_bootstrap=8, **options)  # stands beside
     assert len(list(fits.iterdir())) == 3 * 6 + 12 + 8
     np.testing.assert_array_equal(other.in_b, first.in_b)
+
+
+def test_a_process_that_is_killed_leaves_its_finished_waves(tmp_path):
+    """The fit is made again, and 6 folds' and 12 replicates' fits; the 6 of the first wave are not."""
+    fits, state = tmp_path / "fits", tmp_path / "state"
+    fits.mkdir()
+    script = f"""
+        import os, signal, sys
+        sys.path.insert(0, {str(Path(__file__).parent)!r})
+        import dask
+        from test_refits import XT, Counted, answered, labelled
+        class Killing(Counted):
+            def fit(self, x, y):
+                if len(os.listdir(self.folder)) == 6 + 6 + 3:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return super().fit(x, y)
+        Killing.__qualname__ = "Counted"
+        with dask.config.set(scheduler="synchronous", num_workers=1):
+            model = Killing({str(fits)!r})
+            answered(labelled(), {{"t": XT}}, n_bootstrap=18, model=model, checkpoint={str(state)!r})
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)
+    assert done.returncode == -9
+    assert len(list(fits.iterdir())) == 6 + 6 + 3
+    options = {"model": Counted(str(fits)), "n_bootstrap": 18}
+    found, _ = answered(labelled(), {"t": XT}, checkpoint=str(state), **options)
+    assert len(list(fits.iterdir())) == 15 + 6 + 12
+    expected, _ = answered(labelled(), {"t": XT}, **options)
+    np.testing.assert_array_equal(found.in_b, expected.in_b)
 
 
 @pytest.mark.parametrize(
