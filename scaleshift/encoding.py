@@ -61,6 +61,7 @@ CLASSES: dict[str, str] = {
     "MappedClassifierEmbedding": "scaleshift.quantify.features.classifier",
     "MarkerHistogramEmbedding": "scaleshift.quantify.features.histograms",
     "Mixture": "scaleshift.slices.mixtures.mixture",
+    "Monitor": "scaleshift.error.monitor",
     "OneClass": "scaleshift.quantify.classifier.models",
     "OpenSetQuantifier": "scaleshift.quantify.open_set.open_set",
     "Parts": "scaleshift.quantify.classifier.parts",
@@ -86,6 +87,7 @@ CLASSES: dict[str, str] = {
     "SpotlightSlices": "scaleshift.slices.spotlights.membership",
     "StoIHT": "scaleshift.auc.online.stoiht",
     "Strata": "scaleshift.quantify.open_set.strata",
+    "Watch": "scaleshift.error.watch",
 }
 FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 ARRAY_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # one name, never ".."
