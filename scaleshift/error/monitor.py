@@ -21,7 +21,9 @@ class Monitor:
 
     model: Any
     watch: Watch | None  # None: no alarm was asked for
-    fitted: dict[str, Any] = field(default_factory=dict)  # what was asked of the fit, by the name of the option
+    fitted: dict[str, Any] = field(
+        default_factory=dict
+    )  # what was asked of the fit, by the name of the option
     study: str = ""  # that was learned from
     samples: list[Any] = field(default_factory=list)  # of it
     fingerprint: str = ""  # of the rows of the last update

@@ -1,4 +1,4 @@
-"""An alarm of consecutive updates: what counts, what starts anew, and that nothing is lost when it is saved."""
+"""Alarms of consecutive updates: what counts, what starts anew, and that a saved state loses nothing."""
 
 import numpy as np
 import pytest
