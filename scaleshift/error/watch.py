@@ -72,6 +72,10 @@ class Watch:
         chosen = self.consecutive if names is None else names
         return [name for name in chosen if self.consecutive.get(name, 0) >= self.n]
 
+    def is_of(self, other: Watch) -> bool:
+        """Whether both compare the same with the same bound: counts of one are counts of the other."""
+        return (self.above, self.on) == (other.above, other.on)
+
     def judging(self, above: float | None = None, on: str | None = None, n: int | None = None) -> Watch:
         """The watch with other settings; None leaves one as it is.
 
@@ -85,5 +89,5 @@ class Watch:
         """
         above = self.above if above is None else above
         on = self.on if on is None else on
-        kept = self.consecutive if (above, on) == (self.above, self.on) else {}
-        return Watch(above, on, self.n if n is None else n, kept)
+        other = Watch(above, on, self.n if n is None else n)
+        return replace(other, consecutive=self.consecutive) if other.is_of(self) else other

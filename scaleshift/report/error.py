@@ -209,7 +209,7 @@ def _intervals(result: xr.Dataset) -> np.ndarray:
     low, high = (result[name].transpose("target", "method").values for name in ("error_low", "error_high"))
     found = np.empty(low.shape, object)
     for place in np.ndindex(low.shape):
-        found[place] = words.interval(low[place], high[place])
+        found[place] = words.interval(float(low[place]), float(high[place]))
     return found
 
 

@@ -108,9 +108,10 @@ def _draw_first(axes: Axes, result: xr.Dataset) -> None:
         for name in ("error", "error_low", "error_high")
     )
     places, unreliable = np.arange(len(error)), result["unreliable"].values.astype(bool)
-    axes.hlines(places, low, high, color=FIRST, linewidth=2.2, zorder=3)
+    known = np.isfinite(low) & np.isfinite(high)
+    axes.hlines(places[known], low[known], high[known], color=FIRST, linewidth=2.2, zorder=3)
     name = printable(words.methods(result)[0]).replace("_", " ")
-    label = name if np.isnan(low).all() else f"{name}, with interval"
+    label = name if not known.any() else f"{name}, with interval"
     axes.plot(error, places, "o", color=FIRST, markersize=6.5, label=label, zorder=4)
     if unreliable.any():
         axes.plot(
