@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 from rich import box
 from rich.cells import cell_len
-from rich.console import Console, RenderableType
+from rich.console import Console, JustifyMethod, RenderableType
 from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
@@ -182,7 +182,7 @@ def _long(result: xr.Dataset, known: dict[str, str]) -> list[Column]:
 
     return [
         once(_targets(result)),
-        ("method", [short(names[i], LONGEST_NAME) for i in shown] * n),
+        ("method", [_heading(names[i]) for i in shown] * n),
         ("error", [words.number(value) for value in error[:, shown].ravel()]),
         (_interval_heading(result), _intervals(result)[:, shown].ravel().tolist()),
         *map(once, _of_rows(result, known)),
@@ -223,13 +223,11 @@ def _heading(method: str) -> str:
 
 
 def _drawn(columns: list[Column]) -> Table:
-    left = ("target", "method", "flag")
+    left, folding = ("target", "method", "flag"), ("target", "flag")
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for heading, _ in columns:
-        folds = heading in left
-        shown.add_column(
-            Text(heading), justify="left" if folds else "right", no_wrap=not folds, overflow="fold"
-        )
+        justify: JustifyMethod = "left" if heading in left else "right"
+        shown.add_column(Text(heading), justify=justify, no_wrap=heading not in folding, overflow="fold")
     for row in zip(*(cells for _, cells in columns), strict=True):
         shown.add_row(*map(Text, row))
     return shown
