@@ -89,4 +89,7 @@ def _of_file(name: str, trust: Sequence[str], refit: str | None) -> Model:
         f"{name} is an ONNX model, which cannot be refitted: the error is that of the model as it is, and "
         "the source tells only how its probabilities are calibrated"
     )
-    return Model(name, model, True, NEVER, features, [remark])
+    remarks = [remark]
+    if model.classes_ is None:
+        remarks.append(f"{name} names no classes: its columns are taken as the labels in their order")
+    return Model(name, model, True, NEVER, features, remarks)
