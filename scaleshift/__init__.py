@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from scaleshift import auc, cells, datasets, models, quantify, report, slices
+    from scaleshift import auc, cells, datasets, error, models, quantify, report, slices
     from scaleshift.auc.roc import roc_auc
     from scaleshift.auc.sparse_auc import SparseAUC
     from scaleshift.blocks.plan import explain
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         open_cells,
         write_cells,
     )
+    from scaleshift.error.prediction_error import PredictionError
     from scaleshift.errors import ChunkError, DataError, NotIdentifiableError, ScaleshiftError, SchemaError
     from scaleshift.persistence import load
     from scaleshift.quantify.dfm import DFM
@@ -63,6 +64,7 @@ __all__ = [
     "LandmarkFeatures",
     "NotIdentifiableError",
     "OpenSetQuantifier",
+    "PredictionError",
     "ScaleshiftError",
     "SchemaError",
     "SlicedEnergy",
@@ -74,6 +76,7 @@ __all__ = [
     "cells",
     "check",
     "datasets",
+    "error",
     "explain",
     "ingest",
     "label_cells",
@@ -88,7 +91,7 @@ __all__ = [
 ]
 
 # Public names are imported when first used: a command line that only asks for help stays quick.
-_MODULES = {"auc", "cells", "datasets", "models", "quantify", "report", "slices"}
+_MODULES = {"auc", "cells", "datasets", "error", "models", "quantify", "report", "slices"}
 _HOMES = {
     "AdjustedCount": "scaleshift.quantify.families.counting",
     "BBSE": "scaleshift.quantify.families.bbse",
@@ -105,6 +108,7 @@ _HOMES = {
     "LandmarkFeatures": "scaleshift.quantify.features",
     "MLLS": "scaleshift.quantify.families.mlls",
     "OpenSetQuantifier": "scaleshift.quantify.open_set.open_set",
+    "PredictionError": "scaleshift.error.prediction_error",
     "RLLS": "scaleshift.quantify.families.rlls",
     "SlicedEnergy": "scaleshift.quantify.features",
     "SparseAUC": "scaleshift.auc.sparse_auc",

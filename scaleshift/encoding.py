@@ -49,6 +49,7 @@ CLASSES: dict[str, str] = {
     "FourierFeatures": "scaleshift.quantify.features.fourier",
     "GaussianKernel": "scaleshift.quantify.features.exact",
     "HDx": "scaleshift.quantify.families.hdx",
+    "HeldOut": "scaleshift.error.held_out",
     "HSGHT": "scaleshift.auc.online.hsght",
     "LandmarkEmbedding": "scaleshift.quantify.features.landmarks",
     "LandmarkFeatures": "scaleshift.quantify.features.landmarks",
@@ -67,6 +68,7 @@ CLASSES: dict[str, str] = {
     "Parts": "scaleshift.quantify.classifier.parts",
     "PosteriorEmbedding": "scaleshift.quantify.features.posterior",
     "Preparation": "scaleshift.slices.prepared",
+    "PredictionError": "scaleshift.error.prediction_error",
     "Profile": "scaleshift.quantify.open_set.profile",
     "Projection": "scaleshift.slices.projection",
     "Prototypes": "scaleshift.quantify.prototypes",
@@ -79,6 +81,7 @@ CLASSES: dict[str, str] = {
     "SPAM": "scaleshift.auc.online.spam",
     "Scorer": "scaleshift.quantify.open_set.scoring",
     "SliceProfile": "scaleshift.slices.describing.profile",
+    "Settings": "scaleshift.error.family",
     "SlicedEmbedding": "scaleshift.quantify.features.sliced",
     "SlicedEnergy": "scaleshift.quantify.features.sliced",
     "SourceState": "scaleshift.quantify.source",
@@ -87,6 +90,7 @@ CLASSES: dict[str, str] = {
     "SpotlightSlices": "scaleshift.slices.spotlights.membership",
     "StoIHT": "scaleshift.auc.online.stoiht",
     "Strata": "scaleshift.quantify.open_set.strata",
+    "TargetState": "scaleshift.error.targets",
     "Watch": "scaleshift.error.watch",
 }
 FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")

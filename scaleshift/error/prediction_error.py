@@ -1,0 +1,340 @@
+"""How wrong will a model be on shifted targets?  From their covariates alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import xarray as xr
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from scaleshift.blocks import graph, noise as noise_, passes
+from scaleshift.blocks.block import Block, Invalid, Rows
+from scaleshift.blocks.rows import as_rows
+from scaleshift.blocks.treatment import Treatment
+from scaleshift.error import engines, result, telling
+from scaleshift.error.family import Family, Settings
+from scaleshift.error.held_out import HeldOut, held_out
+from scaleshift.error.job import MODELS, job_of, methods_of
+from scaleshift.error.targets import TargetState, named, noise_of, rows_of
+from scaleshift.errors import DataError
+from scaleshift.kernels.reference import to_numpy
+from scaleshift.parameters import check, check_level, is_switch, is_whole
+
+Meaning = tuple[Callable[[Any], Any], str]
+GENERATORS = ("auto", "plugin", "relaxed", "ols")
+REFITS = ("cold", "warm", "never")
+
+
+def _is_alpha(value: Any) -> bool:
+    return value is None or 0 <= value < 1e100
+
+
+def _is_model(value: Any) -> bool:
+    return value in MODELS if isinstance(value, str) else hasattr(value, "predict")
+
+
+def _is_cv(value: Any) -> bool:
+    return value is None or (is_whole(value) and value >= 2) or (isinstance(value, list) and len(value) >= 2)
+
+
+class PredictionError(BaseEstimator):
+    """Error of a model on targets whose outcomes are not known, by parametric bootstrap at their covariates.
+
+    Assumes that outcomes depend on the covariates in the target as they do in the source. What is estimated
+    is the mean loss on the target's rows of models like this one: fitted to the source's covariates and to
+    outcomes drawn anew. "direct" refits the model to outcomes drawn from a generator that the source has
+    taught, and looks at the target's rows; "decomposed" takes the difference between target and source from
+    there, and the error in sample from a covariance penalty.
+
+    Parameters
+    ----------
+    model : {"ols", "ridge", "lasso", "logistic", "multinomial"} or estimator, default "ols"
+        Named ones are learned from sums over the rows, all replicates in the same passes: of linear models
+        one pass. Any estimator with scikit-learn's ``fit`` and ``predict`` is refitted on the workers, once
+        a replicate.
+    loss : {"auto", "squared", "counting", "deviance", "brier"} or callable, default "auto"
+        Squared error of numbers; of classes the counting error, the deviance -2 log p, or the sum of squares
+        over classes. ``loss(y, prediction) -> (n,)``, with probabilities (n, n_classes) of classes.
+    method : str or sequence of str, default ("direct", "decomposed")
+        Also "corrected", the direct one corrected by an iterated bootstrap; "closed_form", of "ols" and
+        "ridge"; and what others do: "cv", "importance_weighted", "importance_weighted_cv",
+        "average_confidence", "difference_of_confidence", "average_thresholded_confidence". "all": all these.
+    generator : {"auto", "plugin", "relaxed", "ols"}, default "auto"
+        What outcomes are drawn from: the fit itself, its refit without penalty on the chosen features, least
+        squares on all of them; "auto" goes part of the way from the fit to the relaxed one, as far as
+        cross-validation on the source says; of other estimators it calibrates their probabilities on
+        held-out rows.
+    alpha : float, optional
+        Weight of the penalty. "ridge": (1/n) |y - f|^2 + alpha |w|^2; "lasso": (1/2n) |y - f|^2 + alpha |w|_1;
+        "logistic", "multinomial": mean negative log likelihood + (alpha/2) |w|^2, or + alpha |w|_1. None: by
+        cross-validation; a replicate of a linear model chooses anew, as the procedure does.
+    penalty : {"l2", "l1"}, default "l2"
+        Of "logistic" and "multinomial".
+    cv : int, list or None, default 5
+        Folds, of whole `groups` where there are some; or a list of (train, test) row numbers as scikit-learn's
+        splitters give them, each row tested once. None: no cross-validation.
+    n_bootstrap : int, default 200
+        Replicates. More of them leave those of fewer as they are.
+    tol : float, optional
+        Of estimators: refits end once the Monte-Carlo standard error of every target is below.
+    checkpoint : path, optional
+        Of estimators: folder for finished replicates, which a killed job does not refit.
+    random_state : int, Generator or None
+    level : float, default 0.95
+        Of the intervals.
+    forget : float, default 0
+        Share of what earlier updates of a target have told that each `update` forgets.
+    refit : {"cold", "warm", "never"}, default "cold"
+        Of estimators: replicates are fitted from the start, or from the fitted model on (``warm_start`` or
+        ``partial_fit``). "never": the model is fitted already, on other rows, and stays as it is.
+    scale : bool, default False
+        Whether the penalty counts weights in units of each feature's spread in the source.
+    invalid : {"raise", "drop"}, default "raise"
+        What to do with rows that hold NaN or infinite values.
+
+    Attributes
+    ----------
+    error_in_sample_ : xarray.DataArray
+        Expected loss at the source's covariates, by method.
+    error_cv_ : float
+        Mean held-out loss of the source's rows; `error_cv_se_` its standard error over folds.
+    replicates_ : xarray.Dataset
+        in_b (replicate), and after `predict` err_b (target, replicate); of closed forms none.
+    generator_ : str
+    sigma2_ : float
+        Variance of the noise of numbers; NaN of classes.
+    family_ : object
+        What was learned, without the rows.
+    targets_ : dict of str to TargetState
+        What `update` has kept.
+    n_features_in_, n_invalid_, seed_
+
+    References
+    ----------
+    "Estimation of prediction error with known covariate shift": Algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, far = rng.normal(size=(200, 5)), 2 * rng.normal(size=(300, 5))
+    >>> y = X @ np.ones(5) + rng.normal(size=200)
+    >>> found = PredictionError("ols", random_state=0).fit(X, y).predict({"far": far})
+    >>> bool(found["error"].sel(target="far", method="direct") > 1)
+    True
+    """
+
+    MEANINGS: ClassVar[Mapping[str, Meaning]] = {
+        "model": (_is_model, f"one of {', '.join(MODELS)}, or an estimator with fit and predict"),
+        "generator": (lambda value: value in GENERATORS, f"one of {', '.join(GENERATORS)}"),
+        "alpha": (_is_alpha, "a number from 0, or None"),
+        "penalty": (lambda value: value in ("l1", "l2"), "'l1' or 'l2'"),
+        "cv": (_is_cv, "a number from 2, a list of (train, test), or None"),
+        "n_bootstrap": (lambda value: is_whole(value) and value >= 2, "a whole number from 2"),
+        "tol": (lambda value: value is None or value > 0, "a number above 0, or None"),
+        "forget": (lambda value: 0 <= value < 1, "a number from 0, below 1"),
+        "refit": (lambda value: value in REFITS, f"one of {', '.join(REFITS)}"),
+        "scale": (is_switch, "True or False"),
+        "invalid": (lambda value: value in ("raise", "drop"), "'raise' or 'drop'"),
+    }
+
+    def __init__(
+        self,
+        model: Any = "ols",
+        loss: Any = "auto",
+        method: Any = ("direct", "decomposed"),
+        generator: str = "auto",
+        alpha: float | None = None,
+        penalty: str = "l2",
+        cv: Any = 5,
+        n_bootstrap: int = 200,
+        tol: float | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        *,
+        level: float = 0.95,
+        forget: float = 0.0,
+        refit: str = "cold",
+        scale: bool = False,
+        invalid: Invalid = "raise",
+    ):
+        self.model = model
+        self.loss = loss
+        self.method = method
+        self.generator = generator
+        self.alpha = alpha
+        self.penalty = penalty
+        self.cv = cv
+        self.n_bootstrap = n_bootstrap
+        self.tol = tol
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.level = level
+        self.forget = forget
+        self.refit = refit
+        self.scale = scale
+        self.invalid = invalid
+
+    def fit(self, X: Any, y: Any = None, groups: Any = None, *, noise: Any = None) -> Self:
+        """Learn the model, what outcomes are drawn from, and the replicates.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or a cells dataset
+        y : array-like, shape (n,), optional
+            Numbers, NaN where not known; or labels, None or NaN where not known. None takes the labels of
+            the dataset.
+        groups : array-like, shape (n,), or "sample", optional
+            Rows that depend on each other, such as those of one donor: folds are of whole groups, and the
+            noise of numbers has a part that a group shares. "sample" takes the samples of a cells dataset.
+        noise : dict of str to array, optional
+            "train" and "fresh", (n_replicates, n): standard normal numbers, or of classes uniform ones, that
+            outcomes of replicates and fresh ones are drawn by.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            Parameters without a meaning, too few rows, one label alone, values that are not finite.
+        """
+        for name, (meaningful, expected) in self.MEANINGS.items():
+            check(name, getattr(self, name), meaningful, expected)
+        check_level(self.level)
+        methods_of(self.method)
+        self.seed_ = noise_.seed_of(self.random_state)
+        job = job_of(self, X, y, groups, noise, self.seed_)
+        self.settings_: Settings = job.settings
+        self.markers_, self.treatment_ = job.rows.markers, job.rows.treatment
+        self.n_features_in_ = job.rows.n_markers
+        self.family_: Family = engines.learn(job)
+        self.held_out_: HeldOut = held_out(job, self.family_)
+        self.n_invalid_ = self.family_.n_invalid
+        self.targets_: dict[str, TargetState] = {}
+        self._expose({})
+        return self
+
+    def predict(self, targets: Any, *, noise: Any = None) -> xr.Dataset:
+        """Errors on targets.
+
+        Parameters
+        ----------
+        targets : array-like, shape (m, n_features), a cells dataset, or a dict of them by name
+            Rows without outcomes, columns as in `fit`.
+        noise : dict, optional
+            "target": (n_replicates, m) for one target, or a dict of them by name; as in `fit`.
+
+        Returns
+        -------
+        xarray.Dataset
+            error, error_drawn, error_low, error_high, mc_error (target, method); n_rows, n_invalid,
+            effective_sample_size, far, unreliable, flag (target); error_in_sample (method).
+        """
+        states = self._states(targets, noise)
+        self._expose(states)
+        return self._answer(states)
+
+    def update(self, targets: Any) -> xr.Dataset:
+        """Add rows to targets, and tell the errors on all that they had, the past weighted by 1 - `forget`.
+
+        Parameters
+        ----------
+        targets : array-like, a cells dataset, or a dict of them by name
+            New rows of each; of a name not met before a new target.
+
+        Returns
+        -------
+        xarray.Dataset
+            As of `predict`, of the targets named. The rows behind `effective_sample_size`, `far` and the
+            comparators are those of this update.
+        """
+        for name, state in (newer := self._states(targets, None)).items():
+            before = self.targets_.get(name)
+            newer[name] = state if before is None else before.then(state, self.forget)
+        self.targets_.update(newer)
+        self._expose(newer)
+        return self._answer(newer)
+
+    def extrapolation(self, X: Any) -> Any:
+        """How far rows are from what the source tells of.
+
+        Parameters
+        ----------
+        X : array-like, shape (m, n_features), or a cells dataset
+
+        Returns
+        -------
+        numpy.ndarray or dask.array.Array of float64, shape (m,)
+            Variance of the model's prediction over replicates, of numbers by that of the noise. Lazy for Dask
+            input.
+
+        Raises
+        ------
+        DataError
+            Of estimators, which have no such score.
+        """
+        check_is_fitted(self, "family_")
+        rows = rows_of("X", X, self)
+        if self.family_.extrapolation(np.zeros((1, self.n_features_in_))) is None:
+            raise DataError("model is an estimator, which has no extrapolation score: pass a named model")
+        found = passes.map_rows(extrapolation_leaf, rows, family=self.family_)
+        return graph.compute(found, in_memory=True) if rows.in_memory else found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save as a Zarr store, without the rows; `scaleshift.load` reads it."""
+        from scaleshift import persistence
+
+        check_is_fitted(self, "family_")
+        persistence.save(self, path)
+
+    # What these are made of ----------------------------------------------------------------------------
+
+    def _states(self, targets: Any, noise: Any) -> dict[str, TargetState]:
+        check_is_fitted(self, "family_")
+        asked = named(targets)
+        given = noise_of(noise, list(asked))
+        rows: dict[str, Rows] = {name: rows_of(name, X, self, given[name]) for name, X in asked.items()}
+        return telling.states(self.family_, rows, self.seed_, with_noise=noise is not None)
+
+    def _answer(self, states: Mapping[str, TargetState]) -> xr.Dataset:
+        methods = self.settings_.methods
+        found = {
+            name: telling.of_target(self.family_, self.held_out_, state, methods)
+            for name, state in states.items()
+        }
+        told = result.attributes(
+            self.get_params(),
+            seed=self.seed_,
+            loss=result.loss_name(self.settings_.loss),
+            generator=self.generator_,
+        )
+        features = range(self.n_features_in_) if self.markers_ is None else self.markers_
+        return result.dataset(found, methods, self.family_.error_in_sample, features, told)
+
+    def _expose(self, states: Mapping[str, TargetState]) -> None:
+        family = self.family_
+        in_sample = family.error_in_sample
+        self.error_in_sample_ = xr.DataArray(
+            list(in_sample.values()), {"method": list(in_sample)}, ("method",), "error_in_sample"
+        )
+        self.error_cv_, self.error_cv_se_ = family.cv_error, family.cv_error_se
+        self.generator_ = getattr(family, "generator", "plugin")
+        self.sigma2_ = float(getattr(family, "sigma2", np.nan))
+        replicates = xr.Dataset({"in_b": ("replicate", family.in_b)})
+        err_b = {name: family.err_b(state.sums) for name, state in states.items()}
+        if err_b:
+            replicates["err_b"] = (("target", "replicate"), np.stack(list(err_b.values())))
+            replicates = replicates.assign_coords(target=list(err_b))
+        self.replicates_ = replicates
+
+
+def extrapolation_leaf(block: Block, family: Family) -> np.ndarray:
+    """Scores of one block's rows."""
+    found = family.extrapolation(to_numpy(block.x).astype(np.float64))
+    assert found is not None
+    return found
