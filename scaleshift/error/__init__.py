@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from scaleshift.error.comparators.projection import projection_norm
     from scaleshift.error.comparators.thresholding import average_thresholded_confidence
     from scaleshift.error.comparators.weighting import importance_weighted, importance_weights
+    from scaleshift.error.prediction_error import PredictionError
     from scaleshift.error.priors import prior_corrected
 
 __all__ = [
+    "PredictionError",
     "average_confidence",
     "average_thresholded_confidence",
     "difference_of_confidence",
@@ -24,6 +26,7 @@ __all__ = [
 
 # Imported when first used. A module called like what it offers would take its place: name it otherwise.
 _HOMES = {
+    "PredictionError": "scaleshift.error.prediction_error",
     "average_confidence": "scaleshift.error.comparators.confidence",
     "average_thresholded_confidence": "scaleshift.error.comparators.thresholding",
     "difference_of_confidence": "scaleshift.error.comparators.confidence",

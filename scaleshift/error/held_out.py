@@ -6,7 +6,7 @@ And one of each target. What the models say of these rows is computed once, and 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ FAR = 0.99  # quantile of the source's extrapolation beyond which a row is far
 NOISE = ("train", "fresh", "noise")  # columns that the caller has drawn, wide ones, which nobody needs here
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class HeldOut:
     """A sample of labelled source rows."""
 
@@ -47,25 +47,20 @@ class HeldOut:
         return bool((self.fold >= 0).all())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Seen:
     """A sample of a target."""
 
     x: np.ndarray  # (m, p) float64
     prediction: np.ndarray  # (m,) or (m, K), by the model of all rows
     expected: np.ndarray  # (m,) loss that the predicted probabilities expect; NaN of numbers
-    _shifts: dict[int, tuple[HeldOut, Shift | None]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
-    def shift(self, held: HeldOut) -> Shift | None:
-        """How the target differs from the source, fitted once; None with fewer than two rows on a side."""
-        known = self._shifts.get(id(held))
-        if known is None:
-            n_folds = min(FOLDS, len(held.x), len(self.x))
-            found = None if n_folds < 2 else discriminate(held.x, self.x, n_folds=n_folds)
-            known = self._shifts[id(held)] = held, found  # holds it, so that no other gets its id
-        return known[1]
+
+@functools.lru_cache(maxsize=32)  # asked for by every comparator and flag; both hash by identity
+def shift_of(held: HeldOut, target: Seen) -> Shift | None:
+    """How the target differs from the source; None with fewer than two rows on a side."""
+    n_folds = min(FOLDS, len(held.x), len(target.x))
+    return None if n_folds < 2 else discriminate(held.x, target.x, n_folds=n_folds)
 
 
 def held_out(rows: Rows, family: Family, buckets: Buckets | None, settings: Settings, seed: int) -> HeldOut:
@@ -158,13 +153,13 @@ def share_far(held: HeldOut, target: Seen, family: Family) -> float:
 
 def effective_sample_size(held: HeldOut, target: Seen) -> float:
     """So many rows of `held` tell of the target what as many of its own would; NaN where not known."""
-    shift = target.shift(held)
+    shift = shift_of(held, target)
     return np.nan if shift is None else shift.effective_sample_size
 
 
 def coverage(held: HeldOut, target: Seen) -> float:
     """Share of the target that rows of `held` stand for, about; NaN where not known."""
-    shift = target.shift(held)
+    shift = shift_of(held, target)
     return np.nan if shift is None else shift.coverage
 
 

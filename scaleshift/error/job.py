@@ -107,9 +107,7 @@ def loss_of(asked: Asked) -> Any:
     raise DataError(f"loss={loss!r}: expected auto, {', '.join(known)} or a function for {name}")
 
 
-def job_of(
-    asked: Asked, X: Any, y: Any, groups: Any, noise: Mapping[str, Any] | None, seed: int
-) -> Job:
+def job_of(asked: Asked, X: Any, y: Any, groups: Any, noise: Mapping[str, Any] | None, seed: int) -> Job:
     """Rows with outcomes, their folds, and what is asked of them: a pass over outcomes and groups alone."""
     n_bootstrap = asked.n_bootstrap
     rows = _labelled(asked, X, y, groups)
@@ -193,7 +191,11 @@ def _with_noise(rows: Rows, noise: Mapping[str, Any]) -> tuple[Rows, int]:
     shapes = {np.shape(values) for values in noise.values()}
     n = rows.x.shape[0]
     if len(shapes) != 1 or len(shape := shapes.pop()) != 2 or shape[1] != n or shape[0] < 2:
-        found = [np.shape(values) for values in noise.values()]
-        raise DataError(f"noise has the shapes {found}: expected (n_replicates, {n}), both alike, from 2")
-    columns = {name: values.T if hasattr(values, "T") else np.transpose(values) for name, values in noise.items()}
-    return with_numbers(rows, **columns), shape[0]
+        given = [np.shape(values) for values in noise.values()]
+        raise DataError(f"noise has the shapes {given}: expected (n_replicates, {n}), both alike, from 2")
+    return with_numbers(rows, **{name: by_row(values) for name, values in noise.items()}), shape[0]
+
+
+def by_row(noise: Any) -> Any:
+    """Noise of replicates by row: (B, n) -> (n, B), lazy where it is."""
+    return noise.T if hasattr(noise, "T") else np.transpose(noise)

@@ -11,10 +11,9 @@ import xarray as xr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from scaleshift.blocks import graph, noise as noise_, passes
+from scaleshift.blocks import graph, passes
+from scaleshift.blocks import noise as noise_
 from scaleshift.blocks.block import Block, Invalid, Rows
-from scaleshift.blocks.rows import as_rows
-from scaleshift.blocks.treatment import Treatment
 from scaleshift.error import engines, result, telling
 from scaleshift.error.family import Family, Settings
 from scaleshift.error.held_out import HeldOut, held_out
@@ -69,14 +68,15 @@ class PredictionError(BaseEstimator):
         cross-validation on the source says; of other estimators it calibrates their probabilities on
         held-out rows.
     alpha : float, optional
-        Weight of the penalty. "ridge": (1/n) |y - f|^2 + alpha |w|^2; "lasso": (1/2n) |y - f|^2 + alpha |w|_1;
-        "logistic", "multinomial": mean negative log likelihood + (alpha/2) |w|^2, or + alpha |w|_1. None: by
-        cross-validation; a replicate of a linear model chooses anew, as the procedure does.
+        Weight of the penalty. "ridge": (1/n) |y - f|^2 + alpha |w|^2; "lasso": (1/2n) |y - f|^2 +
+        alpha |w|_1; "logistic", "multinomial": mean negative log likelihood + (alpha/2) |w|^2, or +
+        alpha |w|_1. None: by cross-validation; a replicate of a linear model chooses anew, as the procedure
+        does.
     penalty : {"l2", "l1"}, default "l2"
         Of "logistic" and "multinomial".
     cv : int, list or None, default 5
-        Folds, of whole `groups` where there are some; or a list of (train, test) row numbers as scikit-learn's
-        splitters give them, each row tested once. None: no cross-validation.
+        Folds, of whole `groups` where there are some; or a list of (train, test) row numbers as
+        scikit-learn's splitters give them, each row tested once. None: no cross-validation.
     n_bootstrap : int, default 200
         Replicates. More of them leave those of fewer as they are.
     tol : float, optional
@@ -105,6 +105,8 @@ class PredictionError(BaseEstimator):
     replicates_ : xarray.Dataset
         in_b (replicate), and after `predict` err_b (target, replicate); of closed forms none.
     generator_ : str
+    classes_ : numpy.ndarray or None
+        Labels; None of numbers.
     sigma2_ : float
         Variance of the noise of numbers; NaN of classes.
     family_ : object
@@ -211,9 +213,10 @@ class PredictionError(BaseEstimator):
         job = job_of(self, X, y, groups, noise, self.seed_)
         self.settings_: Settings = job.settings
         self.markers_, self.treatment_ = job.rows.markers, job.rows.treatment
+        self.classes_ = None if "outcome" in job.rows.columns else job.rows.categories("label")
         self.n_features_in_ = job.rows.n_markers
         self.family_: Family = engines.learn(job)
-        self.held_out_: HeldOut = held_out(job, self.family_)
+        self.held_out_: HeldOut = held_out(job.rows, self.family_, job.buckets, job.settings, self.seed_)
         self.n_invalid_ = self.family_.n_invalid
         self.targets_: dict[str, TargetState] = {}
         self._expose({})
@@ -299,12 +302,11 @@ class PredictionError(BaseEstimator):
         asked = named(targets)
         given = noise_of(noise, list(asked))
         rows: dict[str, Rows] = {name: rows_of(name, X, self, given[name]) for name, X in asked.items()}
-        return telling.states(self.family_, rows, self.seed_, with_noise=noise is not None)
+        return telling.states(self.family_, rows, self.settings_, self.classes_, with_noise=noise is not None)
 
     def _answer(self, states: Mapping[str, TargetState]) -> xr.Dataset:
-        methods = self.settings_.methods
         found = {
-            name: telling.of_target(self.family_, self.held_out_, state, methods)
+            name: telling.of_target(self.family_, self.held_out_, state, self.settings_)
             for name, state in states.items()
         }
         told = result.attributes(
@@ -314,7 +316,7 @@ class PredictionError(BaseEstimator):
             generator=self.generator_,
         )
         features = range(self.n_features_in_) if self.markers_ is None else self.markers_
-        return result.dataset(found, methods, self.family_.error_in_sample, features, told)
+        return result.dataset(found, self.settings_.methods, self.family_.error_in_sample, features, told)
 
     def _expose(self, states: Mapping[str, TargetState]) -> None:
         family = self.family_

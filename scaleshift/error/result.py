@@ -18,10 +18,16 @@ CITATION = (
 )
 OF_METHOD = {
     "error": ("expected loss", "mean over the target's rows, noise of outcomes integrated out"),
-    "error_drawn": ("expected loss, outcomes drawn", "the same with outcomes that were drawn; NaN: none were"),
+    "error_drawn": (
+        "expected loss, outcomes drawn",
+        "with outcomes that were drawn; NaN: none were",
+    ),
     "error_low": ("lower end of the interval", "NaN where the method has none"),
     "error_high": ("upper end of the interval", "NaN where the method has none"),
-    "mc_error": ("Monte-Carlo standard error", "of error, as there are so many replicates; 0 of closed forms"),
+    "mc_error": (
+        "Monte-Carlo standard error",
+        "of error, for its number of replicates; 0 of closed forms",
+    ),
 }
 OF_TARGET = {
     "n_rows": ("rows", "finite ones; weighted where the past is forgotten"),

@@ -13,6 +13,7 @@ from scaleshift.blocks.block import Rows
 from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.error.family import Sums
 from scaleshift.error.held_out import Seen
+from scaleshift.error.job import by_row
 from scaleshift.errors import DataError
 
 ONE = "target"  # name of a target that has none
@@ -82,7 +83,7 @@ def rows_of(name: str, X: Any, like: Any, noise: Any = None) -> Rows:
         rows = rows.matched(like.markers_, like.n_features_in_, like.treatment_)
         if not rows.x.shape[0]:
             raise DataError("no rows")
-        return rows if noise is None else with_numbers(rows, noise=_by_row(noise, rows.x.shape[0]))
+        return rows if noise is None else with_numbers(rows, noise=_noise_by_row(noise, rows.x.shape[0]))
     except DataError as error:
         raise type(error)(f"target {name!r}: {error}") from error
 
@@ -108,8 +109,8 @@ def noise_of(noise: Any, names: list[str]) -> dict[str, Any]:
     return {name: given[name] for name in names}
 
 
-def _by_row(noise: Any, n: int) -> Any:
+def _noise_by_row(noise: Any, n: int) -> Any:
     shape = np.shape(noise)
     if len(shape) != 2 or shape[1] != n:
         raise DataError(f"noise has the shape {shape}: expected (n_replicates, {n})")
-    return noise.T if hasattr(noise, "T") else np.transpose(noise)
+    return by_row(noise)

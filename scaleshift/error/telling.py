@@ -2,44 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+
+import numpy as np
 
 from scaleshift.blocks.block import Rows
 from scaleshift.error.comparators import COMPARATORS
-from scaleshift.error.comparators.shift import Shift
-from scaleshift.error.family import Answer, Family
-from scaleshift.error.flags import flags, is_serious
-from scaleshift.error.held_out import HeldOut, seen, share_far
+from scaleshift.error.family import Answer, Family, Settings
+from scaleshift.error.flags import flags, unreliable
+from scaleshift.error.held_out import HeldOut, coverage, effective_sample_size, seen, share_far
 from scaleshift.error.result import OfTarget
 from scaleshift.error.targets import TargetState
 
 
-def states(family: Family, targets: Mapping[str, Rows], seed: int, *, with_noise: bool) -> dict[str, TargetState]:
+def states(
+    family: Family,
+    targets: Mapping[str, Rows],
+    settings: Settings,
+    classes: np.ndarray | None,
+    *,
+    with_noise: bool,
+) -> dict[str, TargetState]:
     """What is kept of targets: the engine's sums, and some rows of each."""
     sums = family.target_sums(targets, with_noise)
     found = {}
     for name, rows in targets.items():
         n = float(sums[name]["n"])
-        found[name] = TargetState(sums[name], seen(rows, family, seed), n, rows.x.shape[0] - n)
+        some = seen(rows, family, settings, settings.seed, classes)
+        found[name] = TargetState(sums[name], some, n, rows.x.shape[0] - n)
     return found
 
 
-def of_target(family: Family, held: HeldOut, state: TargetState, methods: Sequence[str]) -> OfTarget:
+def of_target(family: Family, held: HeldOut, state: TargetState, settings: Settings) -> OfTarget:
     """Everything of one target."""
-    shift = Shift(held, state.seen)
     answers: dict[str, Answer] = dict(family.answers(state.sums))
-    for name in methods:
+    for name in settings.methods:
         if name in COMPARATORS:
-            answers[name] = COMPARATORS[name](shift)
-    far = share_far(held, state.seen, family)
-    reasons = flags(shift, far, state, answers, family.remarks(state.sums))
+            answers[name] = COMPARATORS[name](held, state.seen)
+    far, size = share_far(held, state.seen, family), effective_sample_size(held, state.seen)
+    remarks = [*family.remarks(state.sums), *(one.reason for one in answers.values() if _is_doubt(one))]
+    reasons = flags(
+        round(state.n_rows),
+        n_left_out=round(state.n_invalid),
+        n_source=len(held.x),
+        effective_sample_size=size,
+        coverage=coverage(held, state.seen),
+        share_far=far,
+        n_judged=len(state.seen.x),
+        remarks=list(dict.fromkeys(remarks)),
+    )
     return OfTarget(
         answers,
         state.n_rows,
         state.n_invalid,
-        shift.effective_sample_size,
+        size,
         far,
-        any(map(is_serious, reasons)),
+        unreliable(reasons),
         "; ".join(reasons),
         family.by_feature(state.sums),
     )
+
+
+def _is_doubt(answer: Answer) -> bool:
+    """Whether a reason goes with a number: one without is of another kind of model."""
+    return bool(answer.reason) and bool(np.isfinite(answer.error))

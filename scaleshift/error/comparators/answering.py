@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from scaleshift.error.comparators import thresholding, weighting
 from scaleshift.error.family import Answer
-from scaleshift.error.held_out import HeldOut, Seen
+from scaleshift.error.held_out import HeldOut, Seen, shift_of
 
 NOT_HELD_OUT = "no cross-validation: the model has seen the rows that it is judged by"
 NO_FOLDS = "no cross-validation: there are no folds"
@@ -22,7 +22,7 @@ COUNTING = 'counts errors: for loss="counting" alone'
 
 def importance_weighted(held: HeldOut, target: Seen) -> Answer:
     """Self-normalised weighted mean of held-out losses; delta-method interval, NaN of grouped rows."""
-    shift = target.shift(held)
+    shift = shift_of(held, target)
     if shift is None:
         return Answer(np.nan, reason=TOO_FEW)
     found = weighting.weighted(weighting.sums_of(held.loss, shift.weight), held.level)
@@ -34,7 +34,7 @@ def importance_weighted(held: HeldOut, target: Seen) -> Answer:
 
 def importance_weighted_cv(held: HeldOut, target: Seen) -> Answer:
     """Mean over folds of the fold's mean weighted loss; normal interval of rows, NaN of grouped ones."""
-    shift = target.shift(held)
+    shift = shift_of(held, target)
     if shift is None:
         return Answer(np.nan, reason=TOO_FEW)
     if not held.is_held_out:

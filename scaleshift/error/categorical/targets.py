@@ -1,0 +1,73 @@
+"""How wrong are replicates on a target?  Sums of one pass, which can be added over parts of it.
+
+In the same pass every replicate is the generator once: models are then a few other replicates, moved as far
+as it lies from the true generator. How replicates stray hardly depends on where the generator is, so that
+this is the bootstrap of the bootstrap without a refit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from scaleshift.blocks import passes
+from scaleshift.blocks.block import Block, Rows
+from scaleshift.error.categorical.judging import Models
+from scaleshift.error.categorical.replicates import runs, uniform_numbers
+from scaleshift.error.categorical.scoring import drawn, losses, observed
+from scaleshift.error.family import Sums
+from scaleshift.kernels.logistic import class_probabilities, logits, tiles
+
+PARTNERS, PARTNERS_DEAR = 4, 2  # of each replicate as generator; fewer where losses need exponentials
+CERTAIN = 1 - 1e-6  # probability that is told as 1
+
+
+def n_partners(models: Models) -> int:
+    """How many other replicates each one meets as a generator."""
+    most = PARTNERS if models.loss == "counting" and len(models.theta) == 1 else PARTNERS_DEAR
+    return min(most, models.n_replicates - 1)
+
+
+def summed(rows: Rows, models: Models, noise: bool) -> Sums:
+    """Sums of one target: one pass."""
+    b = models.n_replicates
+    layout = {"err": (b,), "drawn": (b,), "twice": (b,), "certain": (), "n": (), "n_invalid": ()}
+    rows = rows.only(*(["noise"] if noise else []))
+    return passes.total(_sum, rows, layout, models=models)
+
+
+def _sum(block: Block, models: Models) -> Sums:
+    b = models.n_replicates
+    found = {name: np.zeros(b) for name in ("err", "drawn", "twice")}
+    found |= {"certain": np.zeros(()), "n": np.zeros(()), "n_invalid": np.array(float((~block.valid).sum()))}
+    for part in runs(block):
+        uniforms = uniform_numbers(part, "noise", models.seed, "target", b)
+        z = models.frame.z(part.x, part.valid)
+        for tile in tiles(len(z), models.width):
+            _sum_tile(found, z[tile], uniforms[tile], models)
+    return found
+
+
+def _sum_tile(found: Sums, z: np.ndarray, uniforms: np.ndarray, models: Models) -> None:
+    """Add what one tile of rows tells."""
+    counts = z[:, 0]
+    central = logits(z, models.generator[..., None])  # (m, t, 1)
+    truth = class_probabilities(central)[..., 0]  # (K, t)
+    own = logits(z, models.theta)  # (m, t, B)
+    each = losses(models.loss, own, models.classes)
+    found["n"] += counts.sum()
+    found["certain"] += counts @ (truth.max(axis=0) > CERTAIN)
+    found["err"] += ((truth * counts)[:, None] @ each).sum(axis=(0, 1))
+    found["drawn"] += counts @ observed(each, drawn(truth, uniforms))
+    # A replicate's own generator: as far from it as the generator was from the model.
+    offset = central - logits(z, models.model[..., None])
+    own += offset
+    likely = class_probabilities(own)
+    likely *= counts[:, None]
+    own -= central
+    around = np.concatenate([own, own], axis=-1)
+    for step in range(1, n_partners(models) + 1):
+        moved = around[..., step : step + own.shape[-1]] - offset
+        moved += own
+        moved += central
+        costs = losses(models.loss, moved, models.classes)
+        found["twice"] += np.einsum("ktb,ktb->b", likely, costs)
