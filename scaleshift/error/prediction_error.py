@@ -98,12 +98,8 @@ class PredictionError(BaseEstimator):
 
     Attributes
     ----------
-    error_in_sample_ : xarray.DataArray
-        Expected loss at the source's covariates, by method.
     error_cv_ : float
         Mean held-out loss of the source's rows; `error_cv_se_` its standard error over folds.
-    replicates_ : xarray.Dataset
-        in_b (replicate), and after `predict` err_b (target, replicate); of closed forms none.
     generator_ : str
     classes_ : numpy.ndarray or None
         Labels; None of numbers.
@@ -113,6 +109,8 @@ class PredictionError(BaseEstimator):
         What was learned, without the rows.
     targets_ : dict of str to TargetState
         What `update` has kept.
+    err_b_ : dict of str to numpy.ndarray
+        Errors of replicates on the targets last asked for; see `replicates_`.
     n_features_in_, n_invalid_, seed_
 
     References
@@ -125,7 +123,7 @@ class PredictionError(BaseEstimator):
     >>> X, far = rng.normal(size=(200, 5)), 2 * rng.normal(size=(300, 5))
     >>> y = X @ np.ones(5) + rng.normal(size=200)
     >>> found = PredictionError("ols", random_state=0).fit(X, y).predict({"far": far})
-    >>> bool(found["error"].sel(target="far", method="direct") > 1)
+    >>> bool(found["error"].loc["far", "direct"] > 1)
     True
     """
 
@@ -236,7 +234,8 @@ class PredictionError(BaseEstimator):
         -------
         xarray.Dataset
             error, error_drawn, error_low, error_high, mc_error (target, method); n_rows, n_invalid,
-            effective_sample_size, far, unreliable, flag (target); error_in_sample (method).
+            effective_sample_size, far, unreliable, flag (target); error_in_sample (method). One number is
+            ``found["error"].loc["site B", "direct"]``: `method` in ``found.sel(method=...)`` is xarray's own.
         """
         states = self._states(targets, noise)
         self._expose(states)
@@ -295,6 +294,23 @@ class PredictionError(BaseEstimator):
         check_is_fitted(self, "family_")
         persistence.save(self, path)
 
+    @property
+    def error_in_sample_(self) -> xr.DataArray:
+        """Expected loss at the source's covariates, by method."""
+        check_is_fitted(self, "family_")
+        found = self.family_.error_in_sample
+        return xr.DataArray(list(found.values()), {"method": list(found)}, ("method",), "error_in_sample")
+
+    @property
+    def replicates_(self) -> xr.Dataset:
+        """Errors of replicates: in_b (replicate), err_b (target, replicate) of the targets last asked for."""
+        check_is_fitted(self, "family_")
+        found = xr.Dataset({"in_b": ("replicate", self.family_.in_b)})
+        if not self.err_b_:
+            return found
+        errors = ("target", "replicate"), np.stack(list(self.err_b_.values()))
+        return found.assign(err_b=errors).assign_coords(target=list(self.err_b_))
+
     # What these are made of ----------------------------------------------------------------------------
 
     def _states(self, targets: Any, noise: Any) -> dict[str, TargetState]:
@@ -320,19 +336,10 @@ class PredictionError(BaseEstimator):
 
     def _expose(self, states: Mapping[str, TargetState]) -> None:
         family = self.family_
-        in_sample = family.error_in_sample
-        self.error_in_sample_ = xr.DataArray(
-            list(in_sample.values()), {"method": list(in_sample)}, ("method",), "error_in_sample"
-        )
         self.error_cv_, self.error_cv_se_ = family.cv_error, family.cv_error_se
         self.generator_ = getattr(family, "generator", "plugin")
         self.sigma2_ = float(getattr(family, "sigma2", np.nan))
-        replicates = xr.Dataset({"in_b": ("replicate", family.in_b)})
-        err_b = {name: family.err_b(state.sums) for name, state in states.items()}
-        if err_b:
-            replicates["err_b"] = (("target", "replicate"), np.stack(list(err_b.values())))
-            replicates = replicates.assign_coords(target=list(err_b))
-        self.replicates_ = replicates
+        self.err_b_ = {name: family.err_b(state.sums) for name, state in states.items()}
 
 
 def extrapolation_leaf(block: Block, family: Family) -> np.ndarray:

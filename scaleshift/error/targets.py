@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.error.family import Sums
 from scaleshift.error.held_out import Seen
 from scaleshift.error.job import by_row
-from scaleshift.errors import DataError
+from scaleshift.errors import DataError, ScaleshiftError
 
 ONE = "target"  # name of a target that has none
 
@@ -78,13 +79,20 @@ def rows_of(name: str, X: Any, like: Any, noise: Any = None) -> Rows:
         With `markers_`, `n_features_in_`, `treatment_` and `invalid` of the fit.
     noise : array-like, shape (B, m), optional
     """
-    try:
+    with naming(name):
         rows = as_rows(X, invalid=like.invalid).only()
         rows = rows.matched(like.markers_, like.n_features_in_, like.treatment_)
         if not rows.x.shape[0]:
             raise DataError("no rows")
         return rows if noise is None else with_numbers(rows, noise=_noise_by_row(noise, rows.x.shape[0]))
-    except DataError as error:
+
+
+@contextlib.contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Whatever is wrong with a target has its name."""
+    try:
+        yield
+    except ScaleshiftError as error:
         raise type(error)(f"target {name!r}: {error}") from error
 
 

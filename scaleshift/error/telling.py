@@ -12,7 +12,7 @@ from scaleshift.error.family import Answer, Family, Settings
 from scaleshift.error.flags import flags, unreliable
 from scaleshift.error.held_out import HeldOut, coverage, effective_sample_size, seen, share_far
 from scaleshift.error.result import OfTarget
-from scaleshift.error.targets import TargetState
+from scaleshift.error.targets import TargetState, naming
 
 
 def states(
@@ -23,13 +23,15 @@ def states(
     *,
     with_noise: bool,
 ) -> dict[str, TargetState]:
-    """What is kept of targets: the engine's sums, and some rows of each."""
-    sums = family.target_sums(targets, with_noise)
+    """What is kept of targets: the engine's sums, and some rows of each; refits meet all targets at once."""
+    together = {} if isinstance(settings.model, str) else family.target_sums(targets, with_noise)
     found = {}
     for name, rows in targets.items():
-        n = float(sums[name]["n"])
-        some = seen(rows, family, settings, settings.seed, classes)
-        found[name] = TargetState(sums[name], some, n, rows.x.shape[0] - n)
+        with naming(name):
+            sums = together or family.target_sums({name: rows}, with_noise)
+            n = float(sums[name]["n"])
+            some = seen(rows, family, settings, settings.seed, classes)
+            found[name] = TargetState(sums[name], some, n, rows.x.shape[0] - n)
     return found
 
 

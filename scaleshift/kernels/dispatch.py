@@ -16,6 +16,7 @@ from scaleshift.kernels.reference import Array, library
 _REFERENCE = "scaleshift.kernels.reference"
 _ENERGY = "scaleshift.kernels.energy"
 _MIXTURE = "scaleshift.kernels.mixture"
+_REGRESSION = "scaleshift.kernels.regression"
 _SCATTER = "scaleshift.kernels.scatter"
 _SPARSE = "scaleshift.kernels.sparse"
 _SPOTLIGHT = "scaleshift.kernels.spotlight"
@@ -30,6 +31,7 @@ KERNELS: dict[str, dict[str, str]] = {
     "mixture_sums": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
     "responsibilities": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
     "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments", "scipy": _SPARSE},
+    "regression_sums": {"numpy": _REGRESSION, "cupy": _REGRESSION},
     "scatter_sums": {"numpy": "scaleshift.kernels.cpu.scatter", "cupy": _SCATTER, "scipy": _SPARSE},
     "sliced_sums": {"numpy": "scaleshift.kernels.cpu.sliced", "cupy": _ENERGY},
     "spotlight_sums": {"numpy": _SPOTLIGHT, "cupy": _SPOTLIGHT},
@@ -161,6 +163,18 @@ def scatter_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndarra
     [[[4.0]]]
     """
     return implementation("scatter_sums", x)(x, *arguments, **named)
+
+
+def regression_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndarray]:
+    """Sum products of (1, x - centre) with itself and with outcomes, by group: see `regression`.
+
+    Examples
+    --------
+    >>> found = regression_sums(np.array([[3.0]]), np.array([[2.0]]), np.array([0]), 1, np.array([1.0]))
+    >>> found["gram"].tolist(), found["cross"].tolist()
+    ([[[1.0, 2.0], [2.0, 4.0]]], [[[2.0], [4.0]]])
+    """
+    return implementation("regression_sums", x)(x, *arguments, **named)
 
 
 def mixture_sums(x: Array, *arguments: Any) -> dict[str, np.ndarray]:

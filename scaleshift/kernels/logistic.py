@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from scaleshift.kernels.cpu import categorical
+
 TILE = 98_304  # numbers of a tile's logits, about: three such arrays fit the caches
 FEWEST_ROWS = 64
 
@@ -34,7 +36,7 @@ def logits(z: np.ndarray, theta: np.ndarray) -> np.ndarray:
 
 
 def probabilities(logits: np.ndarray) -> np.ndarray:
-    """Probabilities of logits, in their place: of the second class, or of each of K.
+    """Probabilities of contiguous logits, in their place: of the second class, or of each of K.
 
     Examples
     --------
@@ -44,13 +46,10 @@ def probabilities(logits: np.ndarray) -> np.ndarray:
     [0.25, 0.25, 0.25, 0.25]
     """
     if len(logits) == 1:
-        np.negative(logits, out=logits)
-        with np.errstate(over="ignore"):  # 1 / inf is the 0 that is meant
-            np.exp(logits, out=logits)
-        logits += 1
-        return np.reciprocal(logits, out=logits)
+        categorical.sigmoids(logits.reshape(-1))
+        return logits
     logits -= logits.max(axis=0)
-    np.exp(logits, out=logits)
+    categorical.exponentials(logits.reshape(-1))
     logits /= logits.sum(axis=0)
     return logits
 

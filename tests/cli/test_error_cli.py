@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 import zarr
 from click.testing import CliRunner
+from scipy.special import expit
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import scaleshift as ss
@@ -31,7 +32,7 @@ def made(seed=0, spread=2.0):
     x[2 * N :, :3] *= spread
     age = x[:, 0] + 0.5 * x[:, 1] + 0.3 * rng.normal(size=4 * N)
     x[:, 3] = x[:, 0] - x[:, 2] + 0.2 * rng.normal(size=4 * N)
-    likely = 1 / (1 + np.exp(-2 * x[:, 0] + 0.2 * x[:, 0] ** 3))
+    likely = expit(2 * x[:, 0])
     label = np.where(rng.random(4 * N) < likely, "T cells", "B, naive").astype(object)
     return x, label, age
 

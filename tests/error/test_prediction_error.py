@@ -47,12 +47,12 @@ def test_reference_cases_with_their_own_noise(name):
     fitted.fit(c["X"], c["y"], noise={"train": c[train], "fresh": c[fresh]})
     found = fitted.predict(c["Xt"], noise={"target": c[target]}).sel(target="target")
     for method, key in [("direct", "dir"), ("decomposed", "dec")]:
-        one = found.sel(method=method)
+        one = found.sel({"method": method})
         assert one["error"].item() == pytest.approx(c[f"{key}_rb"].item(), rel=CLOSE)
         assert one["error_drawn"].item() == pytest.approx(c[key].item(), rel=CLOSE)
     np.testing.assert_allclose(fitted.replicates_["err_b"].values[0], c["err_b_rb"], rtol=CLOSE)
     np.testing.assert_allclose(fitted.replicates_["in_b"].values, c["in_b_rb"], rtol=CLOSE)
-    assert fitted.error_in_sample_.sel(method="decomposed").item() == pytest.approx(
+    assert fitted.error_in_sample_.sel({"method": "decomposed"}).item() == pytest.approx(
         c["err_in"].item(), rel=CLOSE
     )
 
@@ -62,11 +62,11 @@ def test_closed_form_of_least_squares_and_its_exact_interval():
     found = ss.PredictionError("ols", method=("direct", "decomposed", "closed_form")).fit(c["X"], c["y"])
     found = found.predict(c["Xt"]).isel(target=0)
     for method in ("direct", "closed_form"):
-        one = found.sel(method=method)
+        one = found.sel({"method": method})
         assert one["error"].item() == pytest.approx(c["closed_err"].item(), rel=1e-10)
         assert one["error_low"].item() == pytest.approx(c["ci_lo"].item(), rel=1e-10)
         assert one["error_high"].item() == pytest.approx(c["ci_hi"].item(), rel=1e-10)
-    direct, decomposed = (found["error"].sel(method=m).item() for m in ("direct", "decomposed"))
+    direct, decomposed = (found["error"].sel({"method": m}).item() for m in ("direct", "decomposed"))
     assert decomposed == pytest.approx(direct, rel=1e-12)
 
 

@@ -10,8 +10,9 @@ from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.error.categorical.frame import Frame, prepared
 from scaleshift.error.categorical.replicates import needed, runs, uniform_numbers
-from scaleshift.error.categorical.scoring import drawn, losses, observed
+from scaleshift.error.categorical.scoring import losses, steps
 from scaleshift.error.losses import Loss
+from scaleshift.kernels.cpu.categorical import covariances, drawn_losses
 from scaleshift.kernels.logistic import class_probabilities, logits, tiles
 
 
@@ -87,16 +88,13 @@ def _judge_tile(
 ) -> None:
     """Add what one tile of rows tells."""
     z, label = block.x, block.columns["label"]
-    counts = z[:, 0]
+    counts = np.ascontiguousarray(z[:, 0])
     truth = class_probabilities(logits(z, models.generator[..., None]))[..., 0]  # (K, t)
     each = losses(models.loss, logits(z, models.theta), models.classes)  # (K, t, B)
     own = losses(models.loss, logits(z, models.model[..., None]), models.classes)[..., 0]
     found["n"] += counts.sum()
     found["apparent"] += counts @ own[np.maximum(label, 0), np.arange(len(label))]
     found["in_b"] += ((truth * counts)[:, None] @ each).sum(axis=(0, 1))
-    found["drawn"] += counts @ observed(each, drawn(truth, fresh))
-    labels = drawn(truth, train)
-    covariance = observed(each, labels).mean(axis=1)  # (t,) sum_k of mean_b loss(k) 1{Y* = k}
-    for k, costs in enumerate(each):
-        covariance -= costs.mean(axis=1) * (labels == k).mean(axis=1)
-    found["optimism"] -= counts @ covariance
+    reached = steps(truth)
+    drawn_losses(each, reached, fresh, counts, found["drawn"])
+    found["optimism"] -= covariances(each, reached, train, counts)

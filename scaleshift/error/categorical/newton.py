@@ -18,7 +18,8 @@ from scaleshift.solve.penalised_quadratic import penalised_quadratic
 CLOSE = 1e-9  # a Newton step of so much curvature-weighted length leaves an error of its square
 CHORD_CLOSE = 1e-12  # what a chord step may leave, told from how fast the last one shrank
 FLOOR = 1e-9  # below, steps that shrink no more are rounding
-SLOW = 0.7  # a chord that shrinks its steps less is given up
+SLOW, WILD = 0.7, 1.5  # a chord that shrinks its steps less is given up; with secants, one that grows so
+SECANTS = 8  # that are remembered
 MOST_STEPS, MOST_CHORDS = 40, 60
 STATE_BYTES = 64_000_000  # of second derivatives in one pass
 SMALLEST = 1e-11  # eigenvalue, by the largest of a matrix with a unit diagonal, that is not 0
@@ -155,6 +156,7 @@ def chord(source: Source, columns: Columns, near: list[np.ndarray], which: np.nd
     curvature = np.stack(near)
     quadratics = [] if columns.lasso.any() else [Quadratic.of(one) for one in near]
     last = np.full(n_fits, np.inf)
+    secants = Secants(n_fits, theta.shape[1])
     fast = np.asarray(columns.free.any(axis=1))
     whole = columns.free.all(axis=1)  # coordinates that are held do not fit the second derivatives nearby
     converged: np.ndarray = np.logical_not(fast)
@@ -169,13 +171,14 @@ def chord(source: Source, columns: Columns, near: list[np.ndarray], which: np.nd
             for number in np.unique(near_by):
                 here = near_by == number
                 step[here] = -quadratics[number].solve(slope[here])
+            step = secants.improved(step, active, curvature, near_by)
         else:
             step = _penalised(source, curvature, near_by, slope, chosen, theta[active])
         reach = _reach(curvature, near_by, step)
         ratio = reach / last[active]
         close = reach * np.where(ratio > 0, np.minimum(ratio, 1), 1) <= CHORD_CLOSE  # ratio 0: the first step
         close |= (reach <= FLOOR) & (ratio > 0.5)
-        lost = ~close & ~(ratio < SLOW)
+        lost = ~close & ~(ratio < (WILD if quadratics else SLOW))
         moved = active[~lost]
         theta[moved] += step[~lost]
         last[active] = reach
@@ -186,6 +189,42 @@ def chord(source: Source, columns: Columns, near: list[np.ndarray], which: np.nd
         again = newton(source, columns.take(rest))
         theta[rest], converged[rest] = again.theta.reshape(rest.size, -1), again.converged
     return Fitted(theta.reshape(columns.start.shape), converged)
+
+
+class Secants:
+    """What chord steps have told of the second derivatives: Broyden's updates, of each column its own.
+
+    Kelley (1995), Iterative Methods for Linear and Nonlinear Equations, section 7.3, with lengths weighted by
+    curvature. Columns begin together, so that all remember equally many steps.
+    """
+
+    def __init__(self, n_fits: int, d: int):
+        self.steps = np.zeros((n_fits, SECANTS, d))
+        self.duals = np.zeros((n_fits, SECANTS, d))  # H s / s'H s
+        self.n = 0
+
+    def improved(
+        self, step: np.ndarray, active: np.ndarray, curvature: np.ndarray, which: np.ndarray
+    ) -> np.ndarray:
+        """The steps of active columns, which are remembered: (n_active, d)."""
+        if self.n == SECANTS:
+            self.n = 0
+        step = step.copy()
+        for j in range(self.n - 1):
+            share = np.einsum("cd,cd->c", self.duals[active, j], step)
+            step += self.steps[active, j + 1] * share[:, None]
+        if self.n:
+            share = np.einsum("cd,cd->c", self.duals[active, self.n - 1], step)
+            step /= np.where(share < 0.5, 1 - share, 1)[:, None]
+        dual = np.empty_like(step)
+        for number in np.unique(which):
+            here = which == number
+            dual[here] = step[here] @ curvature[number]
+        length = np.einsum("cd,cd->c", dual, step)
+        self.steps[active, self.n] = step
+        self.duals[active, self.n] = dual / np.where(length > 0, length, 1)[:, None]
+        self.n += 1
+        return step
 
 
 def _reach(curvature: np.ndarray, which: np.ndarray, step: np.ndarray) -> np.ndarray:

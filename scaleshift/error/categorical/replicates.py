@@ -16,8 +16,9 @@ from scaleshift.error.categorical.columns import Columns, Source, without_lost
 from scaleshift.error.categorical.fitting import Setting
 from scaleshift.error.categorical.frame import Frame, prepared
 from scaleshift.error.categorical.newton import chord
-from scaleshift.error.categorical.scoring import drawn
-from scaleshift.kernels.logistic import class_probabilities, logits
+from scaleshift.error.categorical.scoring import steps
+from scaleshift.kernels.cpu.categorical import labels_above
+from scaleshift.kernels.logistic import class_probabilities, logits, tiles
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def runs(block: Block) -> Iterator[Block]:
 def uniform_numbers(block: Block, name: str, seed: int, stream: str, n_replicates: int) -> np.ndarray:
     """Uniform numbers of a block's rows, as given in a column or drawn: (n, B)."""
     if name in block.columns:
-        return np.asarray(block.columns[name], np.float64)
+        return np.ascontiguousarray(block.columns[name], np.float64)
     return noise.uniforms(seed, stream, block.start, len(block.x), n_replicates)
 
 
@@ -80,10 +81,11 @@ def _label_sums(
     for part in runs(block):
         z = prepared(part, frame, None).x
         uniforms = uniform_numbers(part, "train", seed, "train", n_replicates)
-        proba = class_probabilities(logits(z, generator))[..., 0]
-        labels = drawn(proba, uniforms)
-        for k in range(len(found)):
-            found[k] += z.T @ (labels > k).astype(np.float64)
+        reached = steps(class_probabilities(logits(z, generator))[..., 0])
+        for tile in tiles(len(z), found.shape[0] * n_replicates):
+            above = np.empty((len(reached), tile.stop - tile.start, n_replicates))
+            labels_above(np.ascontiguousarray(reached[:, tile]), uniforms[tile], above)
+            found += np.matmul(z[tile].T, above)
         total += z.sum(axis=0)
     return {"sums": found, "all": total}
 

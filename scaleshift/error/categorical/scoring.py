@@ -56,30 +56,12 @@ def _deviance(logits: np.ndarray) -> np.ndarray:
     return np.minimum(found, DEAREST, out=found)
 
 
-def observed(losses: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Losses of labels that were drawn: (K, t, n_fits), (t, n_fits) -> (t, n_fits)."""
-    found: np.ndarray = np.take_along_axis(losses, labels[None], axis=0)[0]
-    return found
-
-
-def drawn(proba: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
-    """Labels of uniform numbers: how many cumulative probabilities, without the last, are no larger.
-
-    Parameters
-    ----------
-    proba : numpy.ndarray, shape (K, t)
-    uniforms : numpy.ndarray, shape (t, n)
-
-    Returns
-    -------
-    numpy.ndarray of int8 or int64, shape (t, n)
+def steps(proba: np.ndarray) -> np.ndarray:
+    """Cumulative probabilities without the last: a label is how many of them a uniform number reaches.
 
     Examples
     --------
-    >>> drawn(np.array([[0.25], [0.5], [0.25]]), np.array([[0.2, 0.25, 0.9]])).tolist()
-    [[0, 1, 2]]
+    >>> steps(np.array([[0.25], [0.5], [0.25]])).ravel().tolist()
+    [0.25, 0.75]
     """
-    found = np.zeros(uniforms.shape, np.int8 if len(proba) < 128 else np.int64)
-    for step in np.cumsum(proba[:-1], axis=0):
-        found += uniforms >= step[:, None]
-    return found
+    return np.cumsum(proba[:-1], axis=0)

@@ -13,8 +13,9 @@ from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.error.categorical.judging import Models
 from scaleshift.error.categorical.replicates import runs, uniform_numbers
-from scaleshift.error.categorical.scoring import drawn, losses, observed
+from scaleshift.error.categorical.scoring import losses, steps
 from scaleshift.error.family import Sums
+from scaleshift.kernels.cpu.categorical import drawn_losses
 from scaleshift.kernels.logistic import class_probabilities, logits, tiles
 
 PARTNERS, PARTNERS_DEAR = 4, 2  # of each replicate as generator; fewer where losses need exponentials
@@ -49,7 +50,7 @@ def _sum(block: Block, models: Models) -> Sums:
 
 def _sum_tile(found: Sums, z: np.ndarray, uniforms: np.ndarray, models: Models) -> None:
     """Add what one tile of rows tells."""
-    counts = z[:, 0]
+    counts = np.ascontiguousarray(z[:, 0])
     central = logits(z, models.generator[..., None])  # (m, t, 1)
     truth = class_probabilities(central)[..., 0]  # (K, t)
     own = logits(z, models.theta)  # (m, t, B)
@@ -57,7 +58,7 @@ def _sum_tile(found: Sums, z: np.ndarray, uniforms: np.ndarray, models: Models) 
     found["n"] += counts.sum()
     found["certain"] += counts @ (truth.max(axis=0) > CERTAIN)
     found["err"] += ((truth * counts)[:, None] @ each).sum(axis=(0, 1))
-    found["drawn"] += counts @ observed(each, drawn(truth, uniforms))
+    drawn_losses(each, steps(truth), uniforms, counts, found["drawn"])
     # A replicate's own generator: as far from it as the generator was from the model.
     offset = central - logits(z, models.model[..., None])
     own += offset
