@@ -180,15 +180,15 @@ def answered(context: click.Context, asked: Asked) -> Answer:
 
 def _fitted(context: click.Context, asked: Asked) -> tuple[Monitor, Targets, list[str]]:
     """A model that was fitted to the source, nothing added yet; the targets; and what is to be said."""
-    from scaleshift.error.monitor import Monitor
-    from scaleshift.error.prediction_error import PredictionError
-
     given = context.params
     if given["model"] is None:
         raise click.UsageError(
             f"--state {given['state']} is not there yet: pass --model, what is to be fitted"
         )
     found = open_named(given["model"], given["trust"], given["refit"])
+    from scaleshift.error.monitor import Monitor
+    from scaleshift.error.prediction_error import PredictionError  # after what is quick to refuse
+
     settings = {name: given[name] for name in (*OF_MODEL, "checkpoint", "forget", "invalid")}
     model = PredictionError(found.model, random_state=given["seed"], refit=found.refit, **settings)
     if given["state"] is not None:

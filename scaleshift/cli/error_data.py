@@ -208,18 +208,18 @@ class Cells:
             names = self.opening.select(self.asked.target, "--target")
         elif not names:
             raise click.UsageError("every sample is learned from: none is left to predict; pass --target")
-        targets = targets_of(self.asked, names, self.features)
+        targets = targets_of(self.asked, self.opening, names, self.features)
         both = [name for name in names if name in sources]
         if both:
             targets.remarks.append(f"{_listed(both)}: learned from, and predicted too")
         return targets
 
 
-def targets_of(asked: Asked, names: list[Any], features: Sequence[str] | None) -> Targets:
+def targets_of(asked: Asked, opening: Opening, names: list[Any], features: Sequence[str] | None) -> Targets:
     """The cells of samples, one target or one a sample; samples without cells are left out, and said."""
     from scaleshift.cells import open_cells
 
-    manifest = Opening(asked.store).manifest
+    manifest = opening.manifest
     n = dict(zip(manifest.samples, manifest.counts, strict=True))
     empty = [name for name in names if not n[name]]
     names = [name for name in names if n[name]]

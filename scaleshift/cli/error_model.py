@@ -81,7 +81,7 @@ def _of_file(name: str, trust: Sequence[str], refit: str | None) -> Model:
         return Model(name, model, not is_regressor(model), refit or "cold", features)
     if refit not in (None, NEVER):
         raise click.UsageError(f"--refit {refit}: {name} is an ONNX model, which cannot be refitted")
-    if model.classes_ is None and not hasattr(model, "predict_proba"):
+    if not hasattr(model, "predict_proba"):
         raise DataError(
             f"{name} gives labels alone, without probabilities: export it with them, or pass it as .skops"
         )

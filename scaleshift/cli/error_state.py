@@ -94,7 +94,7 @@ def targets(monitor: Monitor, asked: Asked) -> Targets:
         if not names:
             raise click.UsageError("every sample of STORE was learned from: pass --target, or another STORE")
     features = monitor.model.markers_
-    return targets_of(asked, names, None if features is None else list(features))
+    return targets_of(asked, opening, names, None if features is None else list(features))
 
 
 def update(monitor: Monitor, new: Targets, watch: Watch | None) -> tuple[Monitor, xr.Dataset]:
