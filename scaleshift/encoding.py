@@ -66,6 +66,7 @@ CLASSES: dict[str, str] = {
     "MappedClassifierEmbedding": "scaleshift.quantify.features.classifier",
     "MarkerHistogramEmbedding": "scaleshift.quantify.features.histograms",
     "Mixture": "scaleshift.slices.mixtures.mixture",
+    "Monitor": "scaleshift.error.monitor",
     "NoiseVariance": "scaleshift.error.gaussian.clusters",
     "OneClass": "scaleshift.quantify.classifier.models",
     "OpenSetQuantifier": "scaleshift.quantify.open_set.open_set",
@@ -99,6 +100,7 @@ CLASSES: dict[str, str] = {
     "StoIHT": "scaleshift.auc.online.stoiht",
     "Strata": "scaleshift.quantify.open_set.strata",
     "TargetState": "scaleshift.error.targets",
+    "Watch": "scaleshift.error.watch",
 }
 FITTED = re.compile(r"[A-Za-z][A-Za-z0-9_]*_")
 ARRAY_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")  # one name, never ".."

@@ -14,6 +14,7 @@ from scaleshift.cli.check import check as check_command
 from scaleshift.cli.compare import compare as compare_command
 from scaleshift.cli.demo import demo as demo_command
 from scaleshift.cli.doctor import doctor as doctor_command
+from scaleshift.cli.error import error as error_command
 from scaleshift.cli.ingest import ingest as ingest_command
 from scaleshift.cli.label import label as label_command
 from scaleshift.cli.quantify import quantify as quantify_command
@@ -56,6 +57,7 @@ def main() -> None:
     scaleshift compare STORE                     which method answers best for this study?
     scaleshift slices STORE --model MODEL        where does a trained model fail?
     scaleshift auc STORE --positive LABEL        which few features rank a rare label?
+    scaleshift error STORE --model MODEL         what error to expect without outcomes?
     scaleshift label STORE LABELS                write labels into a study, from gates or a table
     scaleshift doctor                            what is installed, what is missing
 
@@ -68,6 +70,7 @@ main.add_command(check_command)
 main.add_command(compare_command)
 main.add_command(demo_command)
 main.add_command(doctor_command)
+main.add_command(error_command)
 main.add_command(ingest_command)
 main.add_command(label_command)
 main.add_command(quantify_command)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import dask.array as da
 import numpy as np
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import is_classifier
 
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Column, Invalid, Rows
@@ -77,9 +77,9 @@ def of_classes(model: Any) -> bool:
     """Whether a model predicts classes, rather than numbers."""
     if isinstance(model, str):
         return model in CATEGORICAL
-    if is_regressor(model):
-        return False
-    return is_classifier(model) or hasattr(model, "predict_proba")
+    if hasattr(model, "predict_proba"):
+        return True
+    return hasattr(model, "__sklearn_tags__") and is_classifier(model)  # others have no tags to ask
 
 
 def loss_of(asked: Asked) -> Any:

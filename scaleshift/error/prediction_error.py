@@ -33,7 +33,11 @@ def _is_alpha(value: Any) -> bool:
 
 
 def _is_model(value: Any) -> bool:
-    return value in MODELS if isinstance(value, str) else hasattr(value, "predict")
+    if isinstance(value, str):
+        return value in MODELS
+    return hasattr(value, "predict") or hasattr(
+        value, "predict_proba"
+    )  # models of ONNX have the latter alone
 
 
 def _is_cv(value: Any) -> bool:
@@ -337,7 +341,8 @@ class PredictionError(BaseEstimator):
     def _expose(self, states: Mapping[str, TargetState]) -> None:
         family = self.family_
         self.error_cv_, self.error_cv_se_ = family.cv_error, family.cv_error_se
-        self.generator_ = getattr(family, "generator", "plugin")
+        named = getattr(family, "generator_name", None) or getattr(family, "generator", "plugin")
+        self.generator_ = str(named)  # a Gaussian family keeps its coefficients under the other name
         self.sigma2_ = float(getattr(family, "sigma2", np.nan))
         self.err_b_ = {name: family.err_b(state.sums) for name, state in states.items()}
 

@@ -2,6 +2,8 @@
 
 from scaleshift.report.auc import auc_path_table, auc_table, auc_text
 from scaleshift.report.auc_picture import auc_plot
+from scaleshift.report.error import error_table, error_text
+from scaleshift.report.error_picture import error_plot
 from scaleshift.report.gated import GatedSummary, compare_gated, summarize_gated
 from scaleshift.report.plot import plot
 from scaleshift.report.ranking import league, league_text
@@ -15,6 +17,9 @@ __all__ = [
     "auc_table",
     "auc_text",
     "compare_gated",
+    "error_plot",
+    "error_table",
+    "error_text",
     "league",
     "league_text",
     "plot",

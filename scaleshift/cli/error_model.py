@@ -1,0 +1,95 @@
+"""Which model is meant?  One of scaleshift's by name, or an estimator in a file, refitted where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scaleshift.errors import DataError
+
+NUMBERS, CLASSES = ("ols", "ridge", "lasso"), ("logistic", "multinomial")
+NAMES = (*NUMBERS, *CLASSES)
+NEVER = "never"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model, and what is to be known of it before cells are read."""
+
+    name: str  # as it was passed
+    model: Any  # a name, or an estimator
+    of_classes: bool  # whether it predicts labels, rather than numbers
+    refit: str = "cold"
+    features: list[str] | None = None  # that it names
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def is_refitted(self) -> bool:
+        """Whether replicates are fitted anew."""
+        return self.refit != NEVER
+
+
+def open_named(name: str, trust: Sequence[str] = (), refit: str | None = None) -> Model:
+    """The model of a name or a file.
+
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`, or the path of a ``.skops`` or ``.onnx`` file.
+    trust : sequence of str
+        Types of a ``.skops`` file that may be built.
+    refit : {"cold", "warm", "never"}, optional
+        Where left out: "cold", and "never" for ``.onnx``, which cannot be refitted.
+
+    Raises
+    ------
+    click.UsageError
+        If the name is unknown, or an option does not go with it.
+    DataError
+        If the file cannot be opened.
+    """
+    from scaleshift.blocks.labels import suggestion
+
+    if name in NAMES:
+        for option, given in (("--trust", trust), ("--refit", refit)):
+            if given:
+                raise click.UsageError(f"{option} goes with a model file, and --model {name} is none")
+        return Model(name, name, name in CLASSES)
+    if not Path(name).suffix and not Path(name).exists():
+        raise click.BadParameter(
+            f"{name!r}: expected one of {', '.join(NAMES)}, or a model file, .skops or .onnx"
+            f"{suggestion(name, NAMES)}",
+            param_hint="--model",
+        )
+    return _of_file(name, trust, refit)
+
+
+def _of_file(name: str, trust: Sequence[str], refit: str | None) -> Model:
+    from sklearn.base import is_regressor
+
+    from scaleshift.models import open_model
+    from scaleshift.models.onnx_file import OnnxModel
+
+    model = open_model(name, trust)
+    names = getattr(model, "feature_names_in_", None)
+    features = None if names is None else [str(one) for one in names]
+    if not isinstance(model, OnnxModel):
+        return Model(name, model, not is_regressor(model), refit or "cold", features)
+    if refit not in (None, NEVER):
+        raise click.UsageError(f"--refit {refit}: {name} is an ONNX model, which cannot be refitted")
+    if not hasattr(model, "predict_proba"):
+        raise DataError(
+            f"{name} gives labels alone, without probabilities: export it with them, or pass it as .skops"
+        )
+    remark = (
+        f"{name} is an ONNX model, which cannot be refitted: the error is that of the model as it is, and "
+        "the source tells only how its probabilities are calibrated"
+    )
+    remarks = [remark]
+    if model.classes_ is None:
+        remarks.append(f"{name} names no classes: its columns are taken as the labels in their order")
+    return Model(name, model, True, NEVER, features, remarks)

@@ -1,0 +1,213 @@
+"""What can be asked of an error's estimation and of its alarm?  Options of scaleshift error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import numpy as np
+
+from scaleshift.cli import options
+from scaleshift.cli.error_model import NAMES
+
+METHODS = ["direct", "decomposed"]
+
+
+def _methods(context: click.Context, parameter: click.Parameter, text: str) -> list[str]:
+    """Names of methods; they are imported where others than the default ones are asked for."""
+    found = options.names(text)
+    if found == METHODS:
+        return found
+    from scaleshift.error.job import known_methods
+
+    known = known_methods()
+    if found == ["all"]:
+        return list(known)
+    strange = [name for name in found if name not in known]
+    if strange or not found:
+        named = repr(strange[0]) if strange else repr(text)
+        raise click.BadParameter(f"{named}: expected all, or some of {', '.join(known)} between commas")
+    return list(dict.fromkeys(found))
+
+
+def _folds(context: click.Context, parameter: click.Parameter, n: int) -> int | None:
+    """From 2, or 0 for none."""
+    if n == 1:
+        raise click.BadParameter("1 fold leaves nothing to learn from: expected 0, or 2 and more")
+    return n or None
+
+
+def _types(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> list[str]:
+    """Names of types, from options that are repeated, or between commas."""
+    return [name for text in given for name in options.names(text)]
+
+
+def _finite(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    """A number that can be compared with."""
+    if value is not None and not np.isfinite(value):
+        raise click.BadParameter(f"{value}: expected a finite number, in the units of the error")
+    return value
+
+
+of_cells = options.all_of(
+    click.option(
+        "--model",
+        metavar="NAME|FILE",
+        help=f"{', '.join(NAMES)}, or a model file: .skops (extra skops), whose estimator is refitted, or "
+        ".onnx (extra onnx), which cannot be. Not needed once --state is there.",
+    ),
+    click.option(
+        "--trust",
+        metavar="TYPE,TYPE",
+        multiple=True,
+        callback=_types,
+        help="Types of a .skops file that may be built though they are not known to be harmless; the error "
+        "without it names them. Only where you know who wrote the file: a forged one can run code.",
+    ),
+    click.option(
+        "--refit",
+        type=click.Choice(["cold", "warm", "never"]),
+        help="Of model files: fit replicates from the start, from the fitted model on, or not at all. Where "
+        "left out: cold; never for .onnx.",
+    ),
+    click.option(
+        "--outcome",
+        metavar="NAME",
+        help="What is predicted: a column of obs, or a marker, which then is no feature. Where left out: the "
+        "labels.",
+    ),
+    click.option(
+        "--source",
+        help='Samples to learn from: ==, !=, in (a, b), joined by "and", as in "day == 3 and sample != S01". '
+        "Where left out: all with outcomes that are not in --target.",
+    ),
+    click.option("--target", help="Samples to predict. Where left out: all others."),
+    click.option("--by-sample", is_flag=True, help="Each target sample is a target of its own."),
+    options.markers,
+    click.option(
+        "--groups",
+        type=click.Choice(["sample"]),
+        help="Cells of a sample depend on each other: folds are of whole samples, and noise has a part that "
+        "a sample shares.",
+    ),
+    click.option(
+        "--invalid",
+        type=click.Choice(["raise", "drop"]),
+        default="raise",
+        show_default=True,
+        help="What to do with cells that hold NaN or infinite values.",
+    ),
+)
+
+of_model = options.all_of(
+    click.option(
+        "--loss",
+        type=click.Choice(["auto", "squared", "counting", "deviance", "brier"]),
+        default="auto",
+        show_default=True,
+        help="What an error is: squared of numbers, the share of wrong labels (counting), others of labels.",
+    ),
+    click.option(
+        "--method",
+        default=",".join(METHODS),
+        show_default=True,
+        metavar="NAME,NAME,...|all",
+        callback=_methods,
+        help="How it is estimated; the first one is told first, and rings the alarm.",
+    ),
+    click.option(
+        "--generator",
+        type=click.Choice(["auto", "plugin", "relaxed", "ols"]),
+        default="auto",
+        show_default=True,
+        help="What outcomes are drawn from: the fit itself, its refit without penalty, least squares; auto "
+        "goes from the first to the second as far as cross-validation says.",
+    ),
+    click.option(
+        "--alpha",
+        type=click.FloatRange(0),
+        help="Weight of the penalty. Where left out: by cross-validation.",
+    ),
+    click.option(
+        "--penalty",
+        type=click.Choice(["l1", "l2"]),
+        default="l2",
+        show_default=True,
+        help="Of logistic and multinomial.",
+    ),
+    click.option("--scale", is_flag=True, help="Penalise weights in units of each feature's spread."),
+    click.option(
+        "--cv",
+        type=click.IntRange(0),
+        default=5,
+        show_default=True,
+        callback=_folds,
+        help="Folds of the cross-validation; 0: none.",
+    ),
+    click.option(
+        "--bootstrap",
+        "n_bootstrap",
+        type=click.IntRange(2),
+        default=200,
+        show_default=True,
+        help="Replicates. More of them leave those of fewer as they are.",
+    ),
+    click.option(
+        "--tol",
+        type=click.FloatRange(0, min_open=True),
+        help="Of model files: refits end once the Monte-Carlo standard error of every target is below.",
+    ),
+    click.option(
+        "--level",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        default=0.95,
+        show_default=True,
+        help="How often an interval should hold the error.",
+    ),
+    click.option("--seed", default=0, show_default=True, help="Of folds and replicates."),
+    click.option(
+        "--checkpoint",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Of model files: folder for finished replicates, which a job that was killed does not refit.",
+    ),
+)
+
+of_alarm = options.all_of(
+    click.option(
+        "--alarm-above",
+        "above",
+        type=float,
+        callback=_finite,
+        help="Exit with code 3 if the error of a target is above, by the first method.",
+    ),
+    click.option(
+        "--alarm-on",
+        "on",
+        type=click.Choice(["error", "low"]),
+        default="error",
+        show_default=True,
+        help="What has to be above: the estimate, or the lower end of its interval.",
+    ),
+    click.option(
+        "--for",
+        "n",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="Ring only when it was above in so many consecutive updates of --state.",
+    ),
+    click.option(
+        "--state",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Folder that keeps the fitted model and what the targets have told. Fitted where it is not "
+        "there yet; later calls add the target cells of their STORE, without --model and --source.",
+    ),
+    click.option(
+        "--forget",
+        type=click.FloatRange(0, 1, max_open=True),
+        default=0.0,
+        show_default=True,
+        help="With --state: share of the past that each update forgets.",
+    ),
+)

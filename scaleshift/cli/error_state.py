@@ -1,0 +1,123 @@
+"""What does `--state` keep, and does this call go with it?  Fitted once, then updated; never added twice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scaleshift.cli.error_data import Asked, Targets, targets_of
+from scaleshift.cli.opening import EVERY, Opening
+from scaleshift.errors import DataError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from scaleshift.error.monitor import Monitor
+    from scaleshift.error.watch import Watch
+
+AGAIN = "these cells are those of the last update: they are not added again, and its answer is given again"
+
+
+def read(path: Path | None) -> Monitor | None:
+    """The state at a path; None where nothing stands there yet."""
+    from scaleshift import persistence
+    from scaleshift.error.monitor import Monitor
+
+    if path is None or not os.path.lexists(path) or _is_empty(path):
+        return None
+    found = persistence.load(path)
+    if not isinstance(found, Monitor):
+        raise DataError(f"--state {path} holds a {type(found).__name__}: choose another folder")
+    return found
+
+
+def write(monitor: Monitor, path: Path) -> None:
+    """Replace the state at a path, as a whole."""
+    from scaleshift import persistence
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if _is_empty(path):
+            path.rmdir()  # a state is put in place as a whole
+        persistence.save(monitor, path)
+    except OSError as error:
+        raise DataError(
+            f"--state {path} cannot be written ({error.strerror}): choose another folder"
+        ) from error
+
+
+def refuse_unsavable(model: Any) -> None:
+    """Raise before a long fit where the model could not be kept."""
+    from scaleshift.encoding import encode
+
+    try:
+        encode(model)
+    except DataError as error:
+        raise DataError(
+            f"--state keeps the model, and this one cannot be saved ({error}): pass one of scaleshift's own "
+            "with --model, or leave --state out"
+        ) from error
+
+
+def check(monitor: Monitor, given: Mapping[str, Any], options: Mapping[str, str], path: Path) -> None:
+    """Refuse settings of a fit that are not those of the fit that is kept.
+
+    Parameters
+    ----------
+    monitor : Monitor
+    given : mapping
+        Settings that were passed, by the name of their parameter.
+    options : mapping
+        Option of each parameter.
+    path : path
+        Of the state.
+    """
+    for name, value in given.items():
+        kept = monitor.fitted.get(name)
+        if kept != value:
+            raise click.UsageError(
+                f"{options[name]} {_shown(value)}: {path} was fitted with {_shown(kept)}; "
+                f"leave {options[name]} out, or choose another --state"
+            )
+
+
+def targets(monitor: Monitor, asked: Asked) -> Targets:
+    """The cells of an update: those of --target, else all of STORE but what was learned from."""
+    opening = Opening(asked.store)
+    names = opening.select(asked.target or EVERY, "--target")
+    if asked.target is None and opening.manifest.study == monitor.study:
+        names = [name for name in names if name not in monitor.samples]
+        if not names:
+            raise click.UsageError("every sample of STORE was learned from: pass --target, or another STORE")
+    features = monitor.model.markers_
+    return targets_of(asked, opening, names, None if features is None else list(features))
+
+
+def update(monitor: Monitor, new: Targets, watch: Watch | None) -> tuple[Monitor, xr.Dataset]:
+    """The state after an update, and its answer; cells that are in it already are not added again."""
+    again = monitor.is_last(new.fingerprint)
+    result = monitor.answer if again else monitor.model.update(new.cells)
+    if again:
+        new.remarks.append(AGAIN)
+    counted = again and monitor.watch is not None and watch is not None and watch.is_of(monitor.watch)
+    if watch is not None and not counted:
+        watch = watch.updated(judged(result, watch.on))
+    return monitor.after(result, watch, new.fingerprint), result
+
+
+def judged(result: xr.Dataset, on: str) -> dict[str, float]:
+    """By target, what an alarm looks at: the error by the first method, or the lower end of its interval."""
+    values = result["error" if on == "error" else "error_low"].transpose("target", "method").values[:, 0]
+    return dict(zip(map(str, result["target"].values.tolist()), values.tolist(), strict=True))
+
+
+def _is_empty(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+
+
+def _shown(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
