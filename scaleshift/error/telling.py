@@ -14,6 +14,12 @@ from scaleshift.error.held_out import HeldOut, coverage, effective_sample_size, 
 from scaleshift.error.result import OfTarget
 from scaleshift.error.targets import TargetState, naming
 
+OF_TARGETS = (
+    "direct",
+    "decomposed",
+    "corrected",
+)  # whose reasons are doubts; others say what they do not see
+
 
 def states(
     family: Family,
@@ -42,7 +48,7 @@ def of_target(family: Family, held: HeldOut, state: TargetState, settings: Setti
         if name in COMPARATORS:
             answers[name] = COMPARATORS[name](held, state.seen)
     far, size = share_far(held, state.seen, family), effective_sample_size(held, state.seen)
-    remarks = [*family.remarks(state.sums), *(one.reason for one in answers.values() if _is_doubt(one))]
+    remarks = [*family.remarks(state.sums), *(answers[name].reason for name in OF_TARGETS if name in answers)]
     reasons = flags(
         round(state.n_rows),
         n_left_out=round(state.n_invalid),
@@ -63,8 +69,3 @@ def of_target(family: Family, held: HeldOut, state: TargetState, settings: Setti
         "; ".join(reasons),
         family.by_feature(state.sums),
     )
-
-
-def _is_doubt(answer: Answer) -> bool:
-    """Whether a reason goes with a number: one without is of another kind of model."""
-    return bool(answer.reason) and bool(np.isfinite(answer.error))

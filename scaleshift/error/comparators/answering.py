@@ -29,7 +29,8 @@ def importance_weighted(held: HeldOut, target: Seen) -> Answer:
     reason = "" if held.is_held_out else NOT_HELD_OUT
     if held.is_grouped:  # rows of a group are no independent draws
         return Answer(found.error, reason=reason)
-    return Answer(found.error, low=found.low, high=found.high, reason=reason)
+    least, most = float(held.loss.min()), float(held.loss.max())  # a weighted mean is no further out
+    return Answer(found.error, low=max(found.low, least), high=min(found.high, most), reason=reason)
 
 
 def importance_weighted_cv(held: HeldOut, target: Seen) -> Answer:
@@ -44,7 +45,7 @@ def importance_weighted_cv(held: HeldOut, target: Seen) -> Answer:
         return Answer(error)
     spread = np.std(shift.weight * held.loss, ddof=1) / len(held.loss) ** 0.5
     reach = float(ndtri((1 + held.level) / 2) * spread)
-    return Answer(error, low=error - reach, high=error + reach)
+    return Answer(error, low=max(error - reach, 0.0), high=error + reach)
 
 
 def average_confidence(held: HeldOut, target: Seen) -> Answer:

@@ -1,4 +1,4 @@
-"""How do probabilities and redrawn labels of many fits cost little?  Loops that the CPU takes several at once.
+"""How do probabilities and redrawn labels of many fits cost little?  Loops that the CPU can vectorise.
 
 numba calls the C library for `exp`, one value at a time; what stands here is a polynomial of the loop's own.
 """
@@ -13,7 +13,10 @@ from scaleshift.kernels.cpu.jit import instruction, jit, strict_jit
 
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds a float64 to the nearest integer
 _LOG2E = 1.4426950408889634
-_LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # products of the first with integers are exact
+_LN2_HIGH, _LN2_LOW = (
+    0.6931471803691238,
+    1.9082149292705877e-10,
+)  # products of the first with integers are exact
 _MOST = 700.0  # exp(700) is a float64
 _MANTISSA_BITS = np.int64(52)
 # 1 / k!: on [-ln 2 / 2, ln 2 / 2] what follows is below 2e-16
@@ -83,7 +86,9 @@ def labels_above(steps: np.ndarray, uniforms: np.ndarray, above: np.ndarray) -> 
 
 
 @strict_jit
-def drawn_losses(losses: np.ndarray, steps: np.ndarray, uniforms: np.ndarray, counts: np.ndarray, found: np.ndarray) -> None:
+def drawn_losses(
+    losses: np.ndarray, steps: np.ndarray, uniforms: np.ndarray, counts: np.ndarray, found: np.ndarray
+) -> None:
     """Add to `found`, (n,), the losses (K, t, n) of labels that uniform numbers draw, of rows that count."""
     n_steps = steps.shape[0]
     for i in range(uniforms.shape[0]):
