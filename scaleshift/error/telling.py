@@ -14,7 +14,7 @@ from scaleshift.error.held_out import HeldOut, coverage, effective_sample_size, 
 from scaleshift.error.result import OfTarget
 from scaleshift.error.targets import TargetState, naming
 
-OF_TARGETS = (
+OF_TARGETS = ("direct", "decomposed", "corrected")  # whose reasons are doubts about the target
     "direct",
     "decomposed",
     "corrected",
