@@ -251,6 +251,9 @@ def _is_known(cls: type) -> bool:
 
 
 def _refusal(value: Any, path: str) -> DataError:
+    why = getattr(type(value), "not_saved", None)  # of classes that know why
+    if why is not None:
+        return DataError(f"{path}{': ' if path else ''}{why}")
     if isinstance(value, np.ndarray):
         what = f"a {type(value).__name__} of dtype {value.dtype}"
     elif inspect.isroutine(value):

@@ -20,6 +20,10 @@ from scaleshift.blocks.block import Block, Column, Kept, Rows
 from scaleshift.blocks.chained import chain as chain  # a pass too, in order: steps need each other's result
 from scaleshift.blocks.invalid import refuse_invalid
 from scaleshift.blocks.leaves import drawing, summing
+from scaleshift.blocks.replicated import (
+    gather as gather,
+)  # for what needs all rows at once: independent refits
+from scaleshift.blocks.replicated import replicates as replicates
 from scaleshift.blocks.states import Finish, Kernel, Merge, Stratum
 from scaleshift.blocks.statistics import Layout
 
