@@ -243,6 +243,11 @@ def _captions(result: xr.Dataset, single: bool) -> list[str]:
     captions = ["far: share of rows that are further out than 99 % of the source's"]
     if np.isnan(result["error"].values).any() or np.isnan(result["far"].values).any():
         captions[0] += "; - : not computed"
+    silent = words.silent(result)
+    if silent:
+        captions.append(
+            f"without an answer: {', '.join(printable(name).replace('_', ' ') for name in silent)}"
+        )
     inexact = np.nan_to_num(result["mc_error"].values).max(initial=0)
     if inexact > 0:
         captions.append(f"Monte-Carlo standard error of an estimate: up to {words.number(inexact)}")

@@ -19,11 +19,11 @@ if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.figure import Figure
 
 FIRST, SOURCE, CROSS, BOUND = "#0072B2", "#444444", "#009E73", "#D55E00"  # of Okabe and Ito (2008)
-OTHERS = ("#E69F00", "#CC79A7", "#56B4E9", "#009E73", "#000000", "#F0E442", "#999999")
+OTHERS = ("#E69F00", "#CC79A7", "#56B4E9", "#000000", "#8C6D31", "#999999")
 MARKERS = "sD^vPX*<>"
 MOST_TARGETS = 40
 LONGEST_NAME = 32  # characters
-WIDTH, ROW, EXTRA, LEGEND_ROW, COLUMNS = 7.6, 0.26, 1.15, 0.2, 4  # inches; entries of the legend in a row
+WIDTH, ROW, EXTRA, LEGEND_ROW, COLUMNS = 7.6, 0.26, 1.15, 0.2, 3  # inches; entries of the legend in a row
 
 
 def error_plot(

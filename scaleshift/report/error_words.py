@@ -75,8 +75,15 @@ def cross_validated(result: xr.Dataset) -> float:
 
 
 def beside(result: xr.Dataset) -> list[int]:
-    """Places of the methods that stand beside the first one: all that differ between targets."""
-    return [i for i, name in enumerate(methods(result)) if i and name != "cv"]
+    """Places of the methods that stand beside the first one: those that differ between targets, if known."""
+    known = np.isfinite(result["error"].transpose("target", "method").values).any(axis=0)
+    return [i for i, name in enumerate(methods(result)) if i and name != "cv" and known[i]]
+
+
+def silent(result: xr.Dataset) -> list[str]:
+    """Names of methods that have no answer for any target, which a model does not have, as a rule."""
+    known = np.isfinite(result["error"].transpose("target", "method").values).any(axis=0)
+    return [name for i, name in enumerate(methods(result)) if i and not known[i]]
 
 
 def sentence(one: xr.Dataset) -> str:

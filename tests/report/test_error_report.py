@@ -178,6 +178,18 @@ def test_a_narrow_terminal_gets_a_row_a_method_and_loses_no_number():
     assert max(map(len, narrow.splitlines())) <= 70
 
 
+def test_methods_that_a_model_does_not_have_are_named_once():
+    error = [[0.12, np.nan, 0.13], [0.22, np.nan, np.nan]]
+    result = made(error, methods=["direct", "closed_form", "average_confidence"])
+    text = shown(result)
+    assert "without an answer: closed form" in text
+    assert text.count("closed form") == 1
+    assert "0.130" in text
+    assert "closed form" not in labels_of(report.error_plot(result))
+    assert len(report.error_table(result)) == 6
+    assert "without an answer" not in shown(result.assign(error=result["error"].fillna(0.1)))
+
+
 def test_names_are_shown_as_they_are():
     text = shown(made([[0.1, 0.2], [0.1, 0.2]], [MARKUP, CONTROL], flag=[MARKUP, CONTROL]))
     assert MARKUP in text
