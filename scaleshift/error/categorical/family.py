@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.blocks import blas
 from scaleshift.blocks.block import Rows
 from scaleshift.error.categorical.frame import Frame
 from scaleshift.error.categorical.judging import Models
@@ -93,7 +94,8 @@ class CategoricalFamily:
     def target_sums(self, targets: Mapping[str, Rows], noise: bool) -> dict[str, Sums]:
         """Sums of each target: one pass each."""
         models = self.models
-        return {name: summed(rows, models, noise) for name, rows in targets.items()}
+        with blas.one_thread():  # tiles are small
+            return {name: summed(rows, models, noise) for name, rows in targets.items()}
 
     def err_b(self, sums: Sums) -> np.ndarray:
         """Error of each replicate on one target, (B,)."""

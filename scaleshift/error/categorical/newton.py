@@ -139,7 +139,13 @@ class Quadratic:
         return solved * self.unit
 
 
-def chord(source: Source, columns: Columns, near: list[np.ndarray], which: np.ndarray) -> Fitted:
+def chord(
+    source: Source,
+    columns: Columns,
+    near: list[np.ndarray],
+    which: np.ndarray,
+    fitted: np.ndarray | None = None,
+) -> Fitted:
     """Fit columns from where they start, with the second derivatives of fits nearby.
 
     Parameters
@@ -150,6 +156,8 @@ def chord(source: Source, columns: Columns, near: list[np.ndarray], which: np.nd
         Second derivatives of the smooth part, penalties included.
     which : numpy.ndarray of int, shape (n_fits,)
         Which of them is near each column.
+    fitted : numpy.ndarray, shape (m, q), optional
+        Z'P where all columns start, if they start alike: it saves a pass.
     """
     n_fits = len(columns)
     theta = columns.start.reshape(n_fits, -1).copy()
@@ -165,7 +173,10 @@ def chord(source: Source, columns: Columns, near: list[np.ndarray], which: np.nd
         if not active.size:
             break
         chosen, near_by = columns.take(active), which[active]
-        slope = source.slopes(theta[active], chosen)
+        if fitted is not None:
+            slope, fitted = chosen.slope(fitted[None], theta[active]), None
+        else:
+            slope = source.slopes(theta[active], chosen)
         if quadratics:
             step = np.empty_like(slope)
             for number in np.unique(near_by):

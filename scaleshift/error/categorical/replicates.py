@@ -106,7 +106,8 @@ def refitted(
         start=start,
     )
     one = columns.take(np.array([0]))
-    near = source.curves(generator.reshape(1, -1), one).curvature[0]
+    near = source.curves(generator.reshape(1, -1), one)
     columns = without_lost(columns, n_by_class, setting.m)
-    fitted = chord(source, columns, [near], np.zeros(n_replicates, np.int64))
+    which = np.zeros(n_replicates, np.int64)
+    fitted = chord(source, columns, [near.curvature[0]], which, near.fitted[0])
     return Replicates(fitted.theta, (n_by_class == 0).any(axis=1), fitted.converged)

@@ -13,7 +13,10 @@ from scaleshift.kernels.cpu.jit import instruction, jit, strict_jit
 
 _ROUND = 6755399441055744.0  # 1.5 * 2^52: adding it rounds a float64 to the nearest integer
 _LOG2E = 1.4426950408889634
-_LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # products of the first with integers are exact
+_LN2_HIGH, _LN2_LOW = (
+    0.6931471803691238,
+    1.9082149292705877e-10,
+)  # products of the first with integers are exact
 _MOST = 700.0  # exp(700) is a float64
 _MANTISSA_BITS = np.int64(52)
 # 1 / k!: on [-ln 2 / 2, ln 2 / 2] what follows is below 2e-16
@@ -83,7 +86,9 @@ def labels_above(steps: np.ndarray, uniforms: np.ndarray, above: np.ndarray) -> 
 
 
 @strict_jit
-def drawn_losses(losses: np.ndarray, steps: np.ndarray, uniforms: np.ndarray, counts: np.ndarray, found: np.ndarray) -> None:
+def drawn_losses(
+    losses: np.ndarray, steps: np.ndarray, uniforms: np.ndarray, counts: np.ndarray, found: np.ndarray
+) -> None:
     """Add to `found`, (n,), the losses (K, t, n) of labels that uniform numbers draw, of rows that count."""
     n_steps = steps.shape[0]
     for i in range(uniforms.shape[0]):
@@ -91,7 +96,8 @@ def drawn_losses(losses: np.ndarray, steps: np.ndarray, uniforms: np.ndarray, co
         for b in range(uniforms.shape[1]):
             loss = losses[0, i, b]
             for k in range(n_steps):  # steps ascend: the last one that is reached says the label
-                loss = losses[k + 1, i, b] if uniforms[i, b] >= steps[k, i] else loss
+                above = losses[k + 1, i, b]
+                loss = above if uniforms[i, b] >= steps[k, i] else loss
             found[b] += weight * loss
 
 
@@ -120,3 +126,24 @@ def covariances(losses: np.ndarray, steps: np.ndarray, uniforms: np.ndarray, cou
                 label += here
             total += counts[i] * (both / n - loss / n * (label / n))
     return total
+
+
+@strict_jit
+def wrong_among_partners(
+    own: np.ndarray, centre: np.ndarray, likely: np.ndarray, counts: np.ndarray, n: int, found: np.ndarray
+) -> None:
+    """Add to `found`, (n_fits,), how likely decisions are wrong: of each fit moved as n others are.
+
+    Logits are centre + own_b + own_(b + s) for s = 1 .. n, fits in a ring: own (t, n_fits), centre (t,).
+    The second class has the probability likely_b, (t, n_fits), and is decided above the logit 4.5e-16.
+    """
+    n_fits = own.shape[1]
+    for i in range(own.shape[0]):
+        weight, least = counts[i], 4.5e-16 - centre[i]
+        for s in range(1, n + 1):
+            for b in range(n_fits - s):
+                p = likely[i, b]
+                found[b] += weight * (1.0 - p if own[i, b] + own[i, b + s] > least else p)
+            for b in range(max(n_fits - s, 0), n_fits):
+                p = likely[i, b]
+                found[b] += weight * (1.0 - p if own[i, b] + own[i, b + s - n_fits] > least else p)
