@@ -68,11 +68,6 @@ class Setting:
             return {"ridge": self.ridge(alpha), "lasso": none}
         return {"ridge": none, "lasso": np.tile(np.multiply.outer(alpha, self.unit), self.m)}
 
-    def gauge(self) -> np.ndarray:
-        """Parameters of which only differences between classes matter to the likelihood: (q,)."""
-        lasso = self.settings.penalty == "l1" and self.settings.alpha != 0
-        return np.arange(self.q) == 0 if lasso else np.ones(self.q, bool)
-
     def columns(self, alpha: np.ndarray, left_out: np.ndarray, start: np.ndarray) -> Columns:
         """Fits to the source's own labels, one for each penalty and fold that is left out."""
         every = self.counted.sums.sum(axis=0)
@@ -167,7 +162,7 @@ def relaxed(source: Source, setting: Setting, chosen: Chosen) -> np.ndarray:
     ridge = setting.ridge(np.full(n, RELAXED_RIDGE))
     free = columns.free & support.reshape(n, -1)
     columns = replace(columns, ridge=ridge, lasso=np.zeros_like(ridge), free=free)
-    return newton(replace(source, gauge=np.arange(setting.q) == 0), columns).theta
+    return newton(source, columns).theta
 
 
 # Held-out rows -----------------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ class Learning:
         kept = passes.keep(
             needed(self.job.rows), prepared, row_bytes=8 * (frame.q + 3), frame=frame, buckets=self.buckets
         )
-        return Source(kept, self.setting.m, frame.q, self.setting.gauge())
+        return Source(kept, self.setting.m, frame.q)
 
     @cached_property
     def held_out(self) -> tuple[np.ndarray, np.ndarray]:

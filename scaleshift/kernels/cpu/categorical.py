@@ -1,4 +1,4 @@
-"""How do probabilities and redrawn labels of many fits cost little?  Loops that the CPU takes several at once.
+"""How do probabilities and redrawn labels of many fits cost little?  Loops that the CPU takes many at once.
 
 numba calls the C library for `exp`, one value at a time; what stands here is a polynomial of the loop's own.
 """
