@@ -30,12 +30,12 @@ def test_more_features_than_rows_need_a_penalty():
 
 
 def test_replicates_whose_labels_are_separated_are_counted_and_bounded():
-    r = np.random.default_rng(2)
+    r = np.random.default_rng(0)
     x = r.normal(size=(16, 2))
-    y = (2 * x[:, 0] + r.logistic(size=16) > 0).astype(int)
+    y = (1.2 * x[:, 0] + r.logistic(size=16) > 0).astype(int)
     family = learned(x, y, alpha=0, n_bootstrap=60)
     assert 0 < family.n_separated < 60
-    assert np.isfinite(family.replicates).all()
+    assert np.abs(family.replicates).max() < 100
     sums = sums_of(family, x)
     assert any("separated" in remark for remark in family.remarks(sums))
     assert 0 < family.answers(sums)["direct"].error < 0.5

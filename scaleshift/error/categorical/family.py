@@ -223,8 +223,8 @@ class CategoricalFamily:
             found.append(f"{self.n_lost} of {n_replicates} replicates drew no row of some class")
         if self.n_separated:
             found.append(
-                f"labels of {self.n_separated} of {n_replicates} replicates are separated by a plane: their "
-                "weights have no limit and were cut off; give a larger alpha"
+                f"labels of {self.n_separated} of {n_replicates} replicates are separated by a plane: "
+                "their weights have no limit, and were held by a small l2 penalty; give a larger alpha"
             )
         if sums["n_invalid"]:
             found.append(f"{sums['n_invalid']:.0f} rows of the target hold NaN or infinite values: left out")

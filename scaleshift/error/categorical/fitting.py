@@ -20,7 +20,8 @@ from scaleshift.kernels.logistic import logits
 N_ALPHAS = 20
 RIDGE_PATH = (1e1, 1e-5)  # by the curvature of the model without features
 LASSO_PATH = 1e-3  # smallest penalty of a path by the largest, which leaves no feature
-RELAXED_RIDGE = 1e-6
+RELAXED_RIDGE = 1e-6  # of refits on a support
+SEPARATED_RIDGE = 1e-3  # of separated labels, by spread of a feature: weights stay below sqrt(2 log K / 1e-3)
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def fitted_path(source: Source, setting: Setting, path: np.ndarray) -> tuple[Fit
     left_out = np.repeat(np.arange(setting.n_folds), n)
     which = np.tile(np.arange(n), setting.n_folds)
     columns = setting.columns(path[which], left_out, models.theta[which])
-    folds = chord(source, columns, near, which).theta
+    folds = bounded(source, setting, columns, chord(source, columns, near, which)).theta
     return models, folds.reshape(setting.n_folds, n, setting.m, setting.q)
 
 
@@ -150,6 +151,19 @@ def _refuse_separated(models: Fitted, path: np.ndarray) -> None:
             "nearly), so that weights grow without bound; give alpha > 0, as 1e-3, or alpha=None, or fewer "
             "features"
         )
+
+
+def bounded(source: Source, setting: Setting, columns: Columns, fitted: Fitted) -> Fitted:
+    """The same fits; those whose labels are separated, with a small l2 penalty that bounds them."""
+    rest = np.flatnonzero(~fitted.converged)
+    if not rest.size:
+        return fitted
+    weights = np.tile(np.arange(setting.q) > 0, setting.m)
+    ridge = np.tile(SEPARATED_RIDGE * weights, (len(rest), 1))
+    again = replace(columns.take(rest), ridge=ridge, lasso=np.zeros_like(ridge))
+    theta = fitted.theta.copy()
+    theta[rest] = newton(source, again).theta
+    return Fitted(theta, fitted.converged)
 
 
 def relaxed(source: Source, setting: Setting, chosen: Chosen) -> np.ndarray:

@@ -13,7 +13,7 @@ import numpy as np
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.error.categorical.columns import Columns, Source, without_lost
-from scaleshift.error.categorical.fitting import Setting
+from scaleshift.error.categorical.fitting import Setting, bounded
 from scaleshift.error.categorical.frame import Frame, prepared
 from scaleshift.error.categorical.newton import chord
 from scaleshift.error.categorical.scoring import steps
@@ -110,4 +110,5 @@ def refitted(
     columns = without_lost(columns, n_by_class, setting.m)
     which = np.zeros(n_replicates, np.int64)
     fitted = chord(source, columns, [near.curvature[0]], which, near.fitted[0])
+    fitted = bounded(source, setting, columns, fitted)
     return Replicates(fitted.theta, (n_by_class == 0).any(axis=1), fitted.converged)
