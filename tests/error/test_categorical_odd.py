@@ -35,7 +35,7 @@ def test_replicates_whose_labels_are_separated_are_counted_and_bounded():
     y = (1.2 * x[:, 0] + r.logistic(size=16) > 0).astype(int)
     family = learned(x, y, alpha=0, n_bootstrap=60)
     assert 0 < family.n_separated < 60
-    assert np.abs(family.replicates).max() < 100
+    assert np.abs(family.replicates).max() < 50
     sums = sums_of(family, x)
     assert any("separated" in remark for remark in family.remarks(sums))
     assert 0 < family.answers(sums)["direct"].error < 0.5

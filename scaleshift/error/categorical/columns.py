@@ -56,6 +56,10 @@ class Curves:
     curvature: np.ndarray  # (n_fits, d, d) of the smooth part, with the gauge
     fitted: np.ndarray  # (n_fits, m, q) Z'P
 
+    def take(self, chosen: np.ndarray) -> Curves:
+        """Those of some of the columns."""
+        return Curves(**{name: values[chosen] for name, values in vars(self).items()})
+
 
 @dataclass(frozen=True)
 class Source:

@@ -8,9 +8,10 @@ import numpy as np
 
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block
+from scaleshift.error.categorical.chord import chord
 from scaleshift.error.categorical.columns import Columns, Source, without_lost
 from scaleshift.error.categorical.frame import Counted
-from scaleshift.error.categorical.newton import Fitted, chord, newton
+from scaleshift.error.categorical.newton import Fitted, newton
 from scaleshift.error.categorical.scoring import losses
 from scaleshift.error.family import Settings
 from scaleshift.error.losses import Loss

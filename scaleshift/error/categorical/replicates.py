@@ -12,10 +12,10 @@ import numpy as np
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Rows
+from scaleshift.error.categorical.chord import chord
 from scaleshift.error.categorical.columns import Columns, Source, without_lost
 from scaleshift.error.categorical.fitting import Setting, bounded
 from scaleshift.error.categorical.frame import Frame, prepared
-from scaleshift.error.categorical.newton import chord
 from scaleshift.error.categorical.scoring import steps
 from scaleshift.kernels.cpu.categorical import labels_above
 from scaleshift.kernels.logistic import class_probabilities, logits, tiles
