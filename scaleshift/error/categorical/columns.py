@@ -56,6 +56,10 @@ class Curves:
     curvature: np.ndarray  # (n_fits, d, d) of the smooth part, with the gauge
     fitted: np.ndarray  # (n_fits, m, q) Z'P
 
+    def take(self, chosen: np.ndarray) -> Curves:
+        """Those of some of the columns."""
+        return Curves(**{name: values[chosen] for name, values in vars(self).items()})
+
 
 @dataclass(frozen=True)
 class Source:
@@ -64,7 +68,6 @@ class Source:
     kept: Kept
     m: int  # logits: 1 of two classes, else K
     q: int
-    gauge: np.ndarray  # (q,) bool: parameters of which only differences between classes matter
 
     def slopes(self, theta: np.ndarray, columns: Columns) -> np.ndarray:
         """Gradients of the smooth part at (n_fits, d): one pass."""
@@ -83,7 +86,7 @@ class Source:
         curvature = found["curvature"] / columns.n[:, None, None]
         curvature[:, np.arange(d), np.arange(d)] += columns.ridge
         for c in range(n_fits):
-            self._hold(curvature[c], columns.free[c])
+            self._hold(curvature[c], columns.free[c], columns.ridge[c] + columns.lasso[c])
         return Curves(value, columns.slope(fitted, theta), curvature, fitted)
 
     def _arguments(self, theta: np.ndarray, columns: Columns) -> dict[str, Any]:
@@ -91,8 +94,11 @@ class Source:
         shaped = np.ascontiguousarray(np.moveaxis(theta.reshape(-1, self.m, self.q), 0, -1))
         return {"theta": shaped, "left_out": columns.left_out if masked else None}
 
-    def _hold(self, curvature: np.ndarray, free: np.ndarray) -> None:
-        """Unit curvature of what is held, and where nothing changes: gradients are 0 there."""
+    def _hold(self, curvature: np.ndarray, free: np.ndarray, penalty: np.ndarray) -> None:
+        """Give curvature to what is held, and to what changes nothing: gradients are 0 there.
+
+        Of parameters without a penalty only differences between classes matter.
+        """
         curvature[~free] = 0
         curvature[:, ~free] = 0
         held = np.flatnonzero(~free)
@@ -100,9 +106,11 @@ class Source:
         if self.m == 1:
             return
         unit = float(np.mean(np.diagonal(curvature))) or 1.0
-        for j in np.flatnonzero(self.gauge):
+        for j in range(self.q):
             alike = np.arange(self.m) * self.q + j
             alike = alike[free[alike]]
+            if penalty[alike].any():
+                continue
             curvature[np.ix_(alike, alike)] += unit / max(len(alike), 1)
 
 

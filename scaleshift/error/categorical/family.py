@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.blocks import blas
 from scaleshift.blocks.block import Rows
 from scaleshift.error.categorical.frame import Frame
 from scaleshift.error.categorical.judging import Models
@@ -93,7 +94,8 @@ class CategoricalFamily:
     def target_sums(self, targets: Mapping[str, Rows], noise: bool) -> dict[str, Sums]:
         """Sums of each target: one pass each."""
         models = self.models
-        return {name: summed(rows, models, noise) for name, rows in targets.items()}
+        with blas.one_thread():  # tiles are small
+            return {name: summed(rows, models, noise) for name, rows in targets.items()}
 
     def err_b(self, sums: Sums) -> np.ndarray:
         """Error of each replicate on one target, (B,)."""
@@ -221,8 +223,8 @@ class CategoricalFamily:
             found.append(f"{self.n_lost} of {n_replicates} replicates drew no row of some class")
         if self.n_separated:
             found.append(
-                f"labels of {self.n_separated} of {n_replicates} replicates are separated by a plane: their "
-                "weights have no limit and were cut off; give a larger alpha"
+                f"labels of {self.n_separated} of {n_replicates} replicates are separated by a plane: "
+                "their weights have no limit, and were held by a small l2 penalty; give a larger alpha"
             )
         if sums["n_invalid"]:
             found.append(f"{sums['n_invalid']:.0f} rows of the target hold NaN or infinite values: left out")

@@ -8,9 +8,10 @@ import numpy as np
 
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block
+from scaleshift.error.categorical.chord import chord
 from scaleshift.error.categorical.columns import Columns, Source, without_lost
 from scaleshift.error.categorical.frame import Counted
-from scaleshift.error.categorical.newton import Fitted, chord, newton
+from scaleshift.error.categorical.newton import Fitted, newton
 from scaleshift.error.categorical.scoring import losses
 from scaleshift.error.family import Settings
 from scaleshift.error.losses import Loss
@@ -20,7 +21,8 @@ from scaleshift.kernels.logistic import logits
 N_ALPHAS = 20
 RIDGE_PATH = (1e1, 1e-5)  # by the curvature of the model without features
 LASSO_PATH = 1e-3  # smallest penalty of a path by the largest, which leaves no feature
-RELAXED_RIDGE = 1e-6
+RELAXED_RIDGE = 1e-6  # of refits on a support
+SEPARATED_RIDGE = 1e-3  # of separated labels, by spread of a feature: weights stay below sqrt(2 log K / 1e-3)
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,6 @@ class Setting:
         if self.settings.penalty == "l2":
             return {"ridge": self.ridge(alpha), "lasso": none}
         return {"ridge": none, "lasso": np.tile(np.multiply.outer(alpha, self.unit), self.m)}
-
-    def gauge(self) -> np.ndarray:
-        """Parameters of which only differences between classes matter to the likelihood: (q,)."""
-        lasso = self.settings.penalty == "l1" and self.settings.alpha != 0
-        return np.arange(self.q) == 0 if lasso else np.ones(self.q, bool)
 
     def columns(self, alpha: np.ndarray, left_out: np.ndarray, start: np.ndarray) -> Columns:
         """Fits to the source's own labels, one for each penalty and fold that is left out."""
@@ -143,7 +140,7 @@ def fitted_path(source: Source, setting: Setting, path: np.ndarray) -> tuple[Fit
     left_out = np.repeat(np.arange(setting.n_folds), n)
     which = np.tile(np.arange(n), setting.n_folds)
     columns = setting.columns(path[which], left_out, models.theta[which])
-    folds = chord(source, columns, near, which).theta
+    folds = bounded(source, setting, columns, chord(source, columns, near, which)).theta
     return models, folds.reshape(setting.n_folds, n, setting.m, setting.q)
 
 
@@ -157,6 +154,19 @@ def _refuse_separated(models: Fitted, path: np.ndarray) -> None:
         )
 
 
+def bounded(source: Source, setting: Setting, columns: Columns, fitted: Fitted) -> Fitted:
+    """The same fits; those whose labels are separated, with a small l2 penalty that bounds them."""
+    rest = np.flatnonzero(~fitted.converged)
+    if not rest.size:
+        return fitted
+    weights = np.tile(np.arange(setting.q) > 0, setting.m)
+    ridge = np.tile(SEPARATED_RIDGE * weights, (len(rest), 1))
+    again = replace(columns.take(rest), ridge=ridge, lasso=np.zeros_like(ridge))
+    theta = fitted.theta.copy()
+    theta[rest] = newton(source, again).theta
+    return Fitted(theta, fitted.converged)
+
+
 def relaxed(source: Source, setting: Setting, chosen: Chosen) -> np.ndarray:
     """Refits on the support of the model of all rows and of each fold: (1 + n_folds, m, q)."""
     every = np.concatenate([chosen.theta[None], chosen.of_folds])
@@ -167,7 +177,7 @@ def relaxed(source: Source, setting: Setting, chosen: Chosen) -> np.ndarray:
     ridge = setting.ridge(np.full(n, RELAXED_RIDGE))
     free = columns.free & support.reshape(n, -1)
     columns = replace(columns, ridge=ridge, lasso=np.zeros_like(ridge), free=free)
-    return newton(replace(source, gauge=np.arange(setting.q) == 0), columns).theta
+    return newton(source, columns).theta
 
 
 # Held-out rows -----------------------------------------------------------------------------------------

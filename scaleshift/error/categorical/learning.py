@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.blocks import passes
+from scaleshift.blocks import blas, passes
 from scaleshift.blocks.buckets import Buckets
 from scaleshift.error.categorical.columns import Source
 from scaleshift.error.categorical.family import CategoricalFamily
@@ -46,8 +46,9 @@ def learn(job: Job) -> CategoricalFamily:
         the generator is none of a categorical model's; there are more than 10 000 parameters.
     """
     learning = Learning(job, job.rows.categories("label"))
-    for make in learning.stages().values():
-        make()
+    with blas.one_thread():  # tiles are small
+        for make in learning.stages().values():
+            make()
     return learning.family()
 
 
@@ -60,7 +61,7 @@ class Learning:
 
     def stages(self) -> Stages:
         """Name of each stage, and what makes it."""
-        names = ("counted", "chosen", "generator", "replicates", "judged")
+        names = ("counted", "chosen", "held_out", "generator", "replicates", "judged")
         return {name: partial(getattr, self, name) for name in names}
 
     @property
@@ -98,7 +99,7 @@ class Learning:
         kept = passes.keep(
             needed(self.job.rows), prepared, row_bytes=8 * (frame.q + 3), frame=frame, buckets=self.buckets
         )
-        return Source(kept, self.setting.m, frame.q, self.setting.gauge())
+        return Source(kept, self.setting.m, frame.q)
 
     @cached_property
     def held_out(self) -> tuple[np.ndarray, np.ndarray]:

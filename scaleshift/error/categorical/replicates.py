@@ -12,10 +12,10 @@ import numpy as np
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Rows
+from scaleshift.error.categorical.chord import chord
 from scaleshift.error.categorical.columns import Columns, Source, without_lost
-from scaleshift.error.categorical.fitting import Setting
+from scaleshift.error.categorical.fitting import Setting, bounded
 from scaleshift.error.categorical.frame import Frame, prepared
-from scaleshift.error.categorical.newton import chord
 from scaleshift.error.categorical.scoring import steps
 from scaleshift.kernels.cpu.categorical import labels_above
 from scaleshift.kernels.logistic import class_probabilities, logits, tiles
@@ -106,7 +106,9 @@ def refitted(
         start=start,
     )
     one = columns.take(np.array([0]))
-    near = source.curves(generator.reshape(1, -1), one).curvature[0]
+    near = source.curves(generator.reshape(1, -1), one)
     columns = without_lost(columns, n_by_class, setting.m)
-    fitted = chord(source, columns, [near], np.zeros(n_replicates, np.int64))
+    which = np.zeros(n_replicates, np.int64)
+    fitted = chord(source, columns, [near.curvature[0]], which, near.fitted[0])
+    fitted = bounded(source, setting, columns, fitted)
     return Replicates(fitted.theta, (n_by_class == 0).any(axis=1), fitted.converged)

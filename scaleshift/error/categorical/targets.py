@@ -15,8 +15,8 @@ from scaleshift.error.categorical.judging import Models
 from scaleshift.error.categorical.replicates import runs, uniform_numbers
 from scaleshift.error.categorical.scoring import losses, steps
 from scaleshift.error.family import Sums
-from scaleshift.kernels.cpu.categorical import drawn_losses
-from scaleshift.kernels.logistic import class_probabilities, logits, tiles
+from scaleshift.kernels.cpu.categorical import drawn_losses, wrong_among_partners
+from scaleshift.kernels.logistic import class_probabilities, logits, probabilities, tiles
 
 PARTNERS, PARTNERS_DEAR = 4, 2  # of each replicate as generator; fewer where losses need exponentials
 CERTAIN = 1 - 1e-6  # probability that is told as 1
@@ -62,6 +62,12 @@ def _sum_tile(found: Sums, z: np.ndarray, uniforms: np.ndarray, models: Models) 
     # A replicate's own generator: as far from it as the generator was from the model.
     offset = central - logits(z, models.model[..., None])
     own += offset
+    if models.loss == "counting" and len(own) == 1:
+        likely = probabilities(own.copy())[0]
+        own -= central
+        centre = np.ascontiguousarray((central - offset)[0, :, 0])
+        wrong_among_partners(own[0], centre, likely, counts, n_partners(models), found["twice"])
+        return
     likely = class_probabilities(own)
     likely *= counts[:, None]
     own -= central

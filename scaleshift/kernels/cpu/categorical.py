@@ -96,7 +96,8 @@ def drawn_losses(
         for b in range(uniforms.shape[1]):
             loss = losses[0, i, b]
             for k in range(n_steps):  # steps ascend: the last one that is reached says the label
-                loss = losses[k + 1, i, b] if uniforms[i, b] >= steps[k, i] else loss
+                above = losses[k + 1, i, b]
+                loss = above if uniforms[i, b] >= steps[k, i] else loss
             found[b] += weight * loss
 
 
@@ -125,3 +126,24 @@ def covariances(losses: np.ndarray, steps: np.ndarray, uniforms: np.ndarray, cou
                 label += here
             total += counts[i] * (both / n - loss / n * (label / n))
     return total
+
+
+@strict_jit
+def wrong_among_partners(
+    own: np.ndarray, centre: np.ndarray, likely: np.ndarray, counts: np.ndarray, n: int, found: np.ndarray
+) -> None:
+    """Add to `found`, (n_fits,), how likely decisions are wrong: of each fit moved as n others are.
+
+    Logits are centre + own_b + own_(b + s) for s = 1 .. n, fits in a ring: own (t, n_fits), centre (t,).
+    The second class has the probability likely_b, (t, n_fits), and is decided above the logit 4.5e-16.
+    """
+    n_fits = own.shape[1]
+    for i in range(own.shape[0]):
+        weight, least = counts[i], 4.5e-16 - centre[i]
+        for s in range(1, n + 1):
+            for b in range(n_fits - s):
+                p = likely[i, b]
+                found[b] += weight * (1.0 - p if own[i, b] + own[i, b + s] > least else p)
+            for b in range(max(n_fits - s, 0), n_fits):
+                p = likely[i, b]
+                found[b] += weight * (1.0 - p if own[i, b] + own[i, b + s - n_fits] > least else p)
