@@ -193,13 +193,13 @@ def main() -> None:
             direct, confidence = told["mae"]["direct"], told["mae"]["average_confidence"]
             told["kept"] = direct < min(BAR, confidence)
             kept = "kept" if told["kept"] else "missed"
-            print(f"direct below {BAR} and below average confidence: {direct:.3f}, {confidence:.3f}: {kept}\n")
+            print(
+                f"direct below {BAR} and below average confidence: {direct:.3f}, {confidence:.3f}: {kept}\n"
+            )
     if arguments.json:
         facts = {"machine": machine(), "draws": arguments.draws, "n_bootstrap": arguments.bootstrap}
         facts |= {"columns": ["realised", *METHODS], "expected": EXPECTED, "bar": BAR}
-        write_json(
-            arguments.json, {**facts, "generators": results, "elapsed_s": time.perf_counter() - start}
-        )
+        write_json(arguments.json, {**facts, "generators": results, "elapsed_s": time.perf_counter() - start})
 
 
 if __name__ == "__main__":

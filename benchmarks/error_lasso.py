@@ -126,7 +126,9 @@ def show(design: str, told: dict[str, Any]) -> str:
         rows[name] = numbers["mean"]
         if design == "linear" and name in EXPECTED:
             rows[f"{name}: source"] = EXPECTED[name]
-    errors = {f"{name}: standard error": told[name]["error"] for name in ("direct, auto", "corrected, relaxed")}
+    errors = {
+        f"{name}: standard error": told[name]["error"] for name in ("direct, auto", "corrected, relaxed")
+    }
     return table(head, rows | errors)
 
 

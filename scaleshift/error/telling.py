@@ -15,10 +15,6 @@ from scaleshift.error.result import OfTarget
 from scaleshift.error.targets import TargetState, naming
 
 OF_TARGETS = ("direct", "decomposed", "corrected")  # whose reasons are doubts about the target
-    "direct",
-    "decomposed",
-    "corrected",
-)  # whose reasons are doubts; others say what they do not see
 
 
 def states(
