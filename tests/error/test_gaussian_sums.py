@@ -179,6 +179,7 @@ def test_what_cannot_be_learned_is_said():
         (X[:2], y[:2], {}, "3 are needed"),
         (X, y, {"model": "ridge", "alpha": -1.0}, "from 0"),
         (X, y, {"model": "lasso"}, "give alpha, or cv"),
+        (X, y, {"model": "lasso", "alpha": 0.1, "n_bootstrap": 1}, "2 replicates"),
         (X * 1e200, y, {}, "too large"),
         (X, y * 1e200, {}, "too large"),
         (X, np.where(np.arange(200) == 3, np.inf, y), {}, "infinite"),
