@@ -15,7 +15,7 @@ CODES = rng.integers(-1, 4, N)
 
 def expected(x):
     z = np.c_[np.ones(N), x.astype(np.float64) - CENTRE]
-    parts = [(z[CODES == g], OUTCOMES[CODES == g]) for g in range(4)]
+    parts = [(z[g == CODES], OUTCOMES[g == CODES]) for g in range(4)]
     return {
         "gram": np.stack([a.T @ a for a, _ in parts]),
         "cross": np.stack([a.T @ b for a, b in parts]),
