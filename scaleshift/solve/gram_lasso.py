@@ -15,7 +15,7 @@ from scaleshift.kernels.cpu.jit import strict_jit
 TOLERANCE = 1e-13  # of the conditions of a minimum, relative to the largest product
 MOST_ROUNDS = 1_000  # of sweeps and solved equations, for one penalty
 MOST_SWEEPS = 100  # over the weights that are not zero, in one round
-SETTLED = 2  # sweeps without a change of sign, after which equations are solved
+SETTLED = 1  # sweeps without a change of sign, after which equations are solved
 MOST_STOPS = 10  # weights that go to zero on the way to a solution, in one round
 COLLINEAR = 1e-11  # share of a column that others do not explain, below which there is none
 

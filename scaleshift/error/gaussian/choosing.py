@@ -1,4 +1,4 @@
-"""What do rows that a model has not seen say of it?  Errors by fold and the best penalty, from sums."""
+"""What do rows that a model has not seen say of it?  Squared errors by fold, from sums; the best penalty."""
 
 from __future__ import annotations
 

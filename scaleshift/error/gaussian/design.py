@@ -33,6 +33,7 @@ class CentredPart:
     def whole(self, weights: np.ndarray, cross: np.ndarray) -> np.ndarray:
         """Intercept and weights of z: (p, C) in units -> (1 + p, C)."""
         weights = weights / self.unit[:, None]
+        weights[np.diag(self.scatter) <= 0] = 0
         return np.concatenate([(cross[0] / self.n - self.mean @ weights)[None], weights])
 
     @functools.cached_property

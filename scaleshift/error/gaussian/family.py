@@ -142,7 +142,8 @@ class GaussianFamily:
         """What each feature adds to the excess error of a target, (U M)_jj, (p,).
 
         Features count about the source's mean. What is left of the excess error is that of the intercept,
-        (U M)_00, the error at the mean of the source and half of what it shares with the features.
+        (U M)_00 = M_00 + sum_j mean_j M_j0, with the means of the target: what a row at the source's mean
+        has, and the intercept's share of what it has in common with the features.
         """
         found: np.ndarray = np.einsum("jk,kj->j", mean_products(sums), self.spread.matrix)
         return found[1:]

@@ -117,6 +117,8 @@ def _check(settings: Settings, job: Job) -> None:
         raise DataError(
             f"alpha={alpha!r}: expected a number from 0, or None to choose it by cross-validation"
         )
+    if settings.n_bootstrap < 2 and PROCEDURES[settings.model].penalised:
+        raise DataError(f"n_bootstrap={settings.n_bootstrap}: {settings.model!r} needs 2 replicates at least")
     if alpha is None and PROCEDURES[settings.model].penalised and job.buckets is None:
         raise DataError(f"alpha=None of {settings.model!r} is chosen by cross-validation: give alpha, or cv")
 

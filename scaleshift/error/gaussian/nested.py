@@ -15,6 +15,7 @@ from scaleshift.error.gaussian.design import CentredPart
 from scaleshift.error.gaussian.procedures import Procedure
 from scaleshift.error.gaussian.replicates import inner_noise
 
+# What the interval holds is the error averaged over outcomes of the source, not that of the model at hand.
 N_OUTER = 100  # of the replicates; an interval of 95 % rests on the third smallest and largest
 N_INNER = 25
 

@@ -16,7 +16,10 @@ from scaleshift.error.gaussian.sums import Outcomes
 
 
 def given(design: Design, mean: np.ndarray, variance: float, train: Outcomes) -> Outcomes:
-    """Outcomes z'mean + s e of noise e that was given by row, of which sums are known."""
+    """Outcomes z'mean + s e of noise e that was given by row, of which sums are known.
+
+    Noise is taken as it was given: rows that share some must do so in e.
+    """
     s = np.sqrt(variance)
     cross = (design.gram @ mean)[..., None] + s * train.cross
     square = 2 * s * np.einsum("q,kqb->kb", mean, train.cross) + variance * train.square
