@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from scaleshift.errors import DataError
+from scaleshift.kernels.cpu.philox import uniform_tile
 
 TILE = 4096
 REPLICATES = 16  # whose noise of a tile is drawn together
@@ -122,11 +123,8 @@ def uniforms(seed: int, stream: str, start: int, n: int, n_replicates: int) -> n
     found = np.empty((n, n_replicates))
     for tile in range(first, last):
         begin, end = max(tile * TILE, start), min((tile + 1) * TILE, start + n)
-        for block in range(-(-n_replicates // REPLICATES)):
-            raw = _philox(seed, stream, tile, 2, block).random_raw((REPLICATES, TILE))
-            here = slice(block * REPLICATES, min((block + 1) * REPLICATES, n_replicates))
-            part = raw[: here.stop - here.start, begin - tile * TILE : end - tile * TILE]
-            found[begin - start : end - start, here] = (part >> np.uint64(11)).T * 2.0**-53
+        place, rows = np.array([tile, 2], np.uint64), found[begin - start : end - start]
+        uniform_tile(*_key(seed, stream), *place, TILE, REPLICATES, begin - tile * TILE, rows)
     return found
 
 

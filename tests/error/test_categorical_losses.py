@@ -88,3 +88,24 @@ def test_counting_with_two_classes_meets_its_partners_too():
 def _softmax(logits):
     p = np.exp(logits - logits.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)
+
+
+def test_the_correction_and_the_interval_come_from_replicates_as_the_truth():
+    """Few rows for many features: the plain estimate is too large, the correction takes most of that away."""
+    r = np.random.default_rng(0)
+    x, target = r.normal(size=(150, 25)), 2 * r.normal(size=(200, 25))
+    weights = np.r_[1.2, -0.8, 0.6, 0.4, np.zeros(21)]
+    p, truth = (1 / (1 + np.exp(-z @ weights)) for z in (x, target))
+    errors, found = [], []
+    for seed in range(12):
+        y = (r.random(150) < p).astype(int)
+        family = learned(x, y, alpha=0.05, penalty="l1", generator="plugin", n_bootstrap=40, seed=seed)
+        decided = family.predict(target)[:, 1] > 0.5
+        errors.append(np.where(decided, 1 - truth, truth).mean())
+        answers = family.answers(sums_of(family, target))
+        found.append([answers["direct"].error, answers["corrected"].error, *answers["direct"][2:4]])
+    expected = np.mean(errors)
+    direct, corrected, low, high = np.transpose(found)
+    assert direct.mean() > expected + 0.05
+    assert abs(corrected.mean() - expected) < (direct.mean() - expected) / 2
+    assert ((low < expected) & (expected < high)).mean() > 0.7
