@@ -218,11 +218,12 @@ def _table(leaf: Callable[..., Any], rows: Rows, parameters: Mapping[str, Any]) 
 
 def _taken(prepare: Prepare | None, name: str, block: Block, **parameters: Any) -> dict[str, Any]:
     """What of a block becomes part of the table: its rows that are finite and asked for."""
+    block = block._replace(x=_aligned(to_numpy(block.x)))
     invalid = {"invalid": int((~block.valid).sum()), "by_column": block.invalid_by_column}
     if prepare is not None:
         block = prepare(name, block, **parameters)
     row = np.arange(block.start, block.start + len(block.valid))
-    table = {"x": to_numpy(block.x), "row": row, **block.columns}
+    table = {"x": block.x, "row": row, **block.columns}
     if not block.valid.all():
         table = {name: values[block.valid] for name, values in table.items()}
     return {"table": table, **invalid}
@@ -241,8 +242,25 @@ def _concatenated(arrays: list[np.ndarray]) -> np.ndarray:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def _together(names: list[str], parts: list[dict[str, Any]]) -> dict[str, Table]:
-    return {name: part["table"] for name, part in zip(names, parts, strict=True)}
+class Tables(dict[str, Table]):
+    """Arrays in places that suit BLAS, also where they have come from another worker.
+
+    What comes over the wire lies at any byte. numpy keeps BLAS from such arrays and adds in an order of its
+    own: other bits, and slowly.
+    """
+
+    def __reduce__(self) -> Any:
+        return _together, (list(self), [{"table": table} for table in self.values()])
+
+
+def _together(names: list[str], parts: list[dict[str, Any]]) -> Tables:
+    """The tables by name: at first, and wherever they arrive."""
+    tables = ({name: _aligned(array) for name, array in part["table"].items()} for part in parts)
+    return Tables(zip(names, tables, strict=True))
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    return np.require(array, requirements="A")
 
 
 def _counted(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:

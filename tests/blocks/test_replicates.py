@@ -202,6 +202,17 @@ def test_rows_in_memory_go_to_the_workers_without_a_warning(two_processes):
     assert found[0]["n"] == 400_000
 
 
+def places(tables, key):
+    return {"aligned": np.array([array.flags.aligned for array in tables["source"].values()])}
+
+
+def test_rows_that_have_travelled_lie_as_blas_needs_them(two_processes):
+    """Else numpy adds in another order: other bits on the worker that did not gather them."""
+    for _ in range(3):
+        found = passes.replicates(places, {"source": rows(chunks=100)}, range(6))
+        assert all(result["aligned"].all() for result in found.values())
+
+
 def process(tables, key):
     return {"pid": os.getpid(), "n": len(tables["source"]["x"])}
 

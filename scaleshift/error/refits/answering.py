@@ -77,7 +77,7 @@ def _of_replicates(target: Replicated, apparent: float, level: float) -> dict[st
     if not there.any():
         none = Answer(np.nan, reason="no replicate that all batches have")
         return {"direct": none, "decomposed": none, "corrected": none}
-    direct, direct_drawn = err[there].mean(), drawn[there].mean()
+    direct, direct_drawn = float(err[there].mean()), float(drawn[there].mean())
     decomposed = (err - inside + optimism)[there]
     decomposed_drawn = (drawn - inside_drawn + optimism)[there]
     low, high, mean = _ratios(again, direct, level)

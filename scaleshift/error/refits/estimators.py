@@ -28,6 +28,9 @@ class Asked:
         """What is not known is taken as large."""
         return 2 * SHARE_BYTES
 
+    def __reduce__(self) -> Any:
+        return settled, (self.model, self.classes)
+
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Numbers, (n,), or probabilities, (n, K): 0 of a class that the model has not met."""
         if not len(x):
@@ -49,6 +52,15 @@ class Asked:
                 "categories without rows"
             )
         return [labels.index(label) for label in own.tolist()]
+
+
+def settled(model: Any, classes: np.ndarray | None) -> Asked:
+    """A fitted estimator wherever it is: its arrays are their own and lie as BLAS likes them.
+
+    They may be views where they were fitted, and lie at any byte where they arrive: BLAS adds in another
+    order then, or not at all.
+    """
+    return Asked(copy.deepcopy(model), classes)
 
 
 def fitted(estimator: Any, x: np.ndarray, y: np.ndarray) -> Any:

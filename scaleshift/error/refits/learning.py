@@ -9,7 +9,7 @@ import numpy as np
 
 from scaleshift.blocks import passes
 from scaleshift.error.family import Family, Job
-from scaleshift.error.refits.estimators import Asked, check_estimator
+from scaleshift.error.refits.estimators import check_estimator, settled
 from scaleshift.error.refits.family import BY_REFITS, RefitFamily
 from scaleshift.error.refits.frozen import learn_frozen
 from scaleshift.error.refits.parts import ALL, divided, fit_part
@@ -81,8 +81,8 @@ def learn(job: Job) -> Family:
         n=gathered.n_rows["source"],
         apparent=float(every["loss"] / every["n"]),
         world=_world(settings.loss, classes, settings.generator, every, folds),
-        model=Asked(every["model"].item(), classes),
-        fold_models=tuple(Asked(part["model"].item(), classes) for part in parts.values()),
+        model=settled(every["model"].item(), classes),
+        fold_models=tuple(settled(part["model"].item(), classes) for part in parts.values()),
         settings=settings,
         source=rows.only(*only),
         buckets=job.buckets,

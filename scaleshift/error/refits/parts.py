@@ -9,7 +9,7 @@ import numpy as np
 from scaleshift.blocks.block import Block
 from scaleshift.blocks.buckets import Buckets
 from scaleshift.error.losses import Loss, observed_loss
-from scaleshift.error.refits.estimators import Asked, fitted
+from scaleshift.error.refits.estimators import fitted, settled
 from scaleshift.error.refits.worlds import deviances, few_residuals
 
 ALL = -1  # key of the fit to all rows
@@ -47,11 +47,13 @@ def fit_part(
     else:
         asked = table["fold"] == key
         model = fitted(estimator, x[~asked], outcomes[~asked])
-    prediction = Asked(model, classes)(x[asked])
+    prediction = settled(model, classes)(x[asked])
     losses = observed_loss(loss, y[asked], prediction, classes)
     held = np.empty((), object)
     held[()] = model
     found = {"model": held, "n": np.array(len(losses)), "loss": np.array(losses.sum())}
+    if classes is not None and key == ALL:  # temperatures are of rows held out
+        return found
     if classes is not None:
         return {**found, "deviances": deviances(prediction, y[asked])}
     return {**found, "residuals": few_residuals(y[asked] - prediction)}

@@ -166,9 +166,10 @@ def tempered(proba: np.ndarray, temperature: float) -> np.ndarray:
 
 def deviances(proba: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Sum of deviances over rows at each temperature: (n, K), (n,) -> (n_temperatures,)."""
-    rows = np.arange(len(y))
-    own = (tempered(proba, temperature)[rows, y] for temperature in TEMPERATURES)
-    return np.array([-2 * np.log(np.maximum(of_label, SMALLEST)).sum() for of_label in own])
+    logits = np.log(np.maximum(proba.T, SMALLEST), order="C")  # (K, n): sums over few classes are quick
+    logits -= logits.max(axis=0)
+    own = logits[y, np.arange(len(y))]
+    return np.array([2 * (np.log(np.exp(logits / t).sum(axis=0)) - own / t).sum() for t in TEMPERATURES])
 
 
 def best_temperature(found: np.ndarray) -> float:
