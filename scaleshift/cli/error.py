@@ -245,11 +245,7 @@ def _described(answer: Answer, asked: Asked) -> xr.Dataset:
         "features": json.dumps(features, ensure_ascii=False),
         "transform": transform_in_words(Opening(asked.store).manifest.transform, features),
     }
-    result = answer.result
-    if "error_cv" not in result and np.isfinite(model.error_cv_):
-        about = {"long_name": "cross-validated error", "description": "of the source"}
-        result = result.assign(error_cv=((), float(model.error_cv_), about))
-    return result.assign_attrs(origin)
+    return answer.result.assign_attrs(origin)
 
 
 # Delivery ----------------------------------------------------------------------------------------------

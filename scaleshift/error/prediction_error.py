@@ -11,8 +11,7 @@ import xarray as xr
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from scaleshift.blocks import graph, passes
-from scaleshift.blocks import noise as noise_
+from scaleshift.blocks import graph, passes, resuming
 from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.error import engines, result, telling
 from scaleshift.error.family import Family, Settings
@@ -211,7 +210,7 @@ class PredictionError(BaseEstimator):
             check(name, getattr(self, name), meaningful, expected)
         check_level(self.level)
         methods_of(self.method)
-        self.seed_ = noise_.seed_of(self.random_state)
+        self.seed_ = resuming.seed_of(self.checkpoint, self.random_state)
         job = job_of(self, X, y, groups, noise, self.seed_)
         self.settings_: Settings = job.settings
         self.markers_, self.treatment_ = job.rows.markers, job.rows.treatment
@@ -238,8 +237,8 @@ class PredictionError(BaseEstimator):
         -------
         xarray.Dataset
             error, error_drawn, error_low, error_high, mc_error (target, method); n_rows, n_invalid,
-            effective_sample_size, far, unreliable, flag (target); error_in_sample (method). One number is
-            ``found["error"].loc["site B", "direct"]``: `method` in ``found.sel(method=...)`` is xarray's own.
+            effective_sample_size, far, unreliable, flag (target); error_in_sample (method); error_cv. One number
+            is ``found["error"].loc["site B", "direct"]``: `method` in ``found.sel(method=...)`` is xarray's own.
         """
         states = self._states(targets, noise)
         self._expose(states)
@@ -336,7 +335,10 @@ class PredictionError(BaseEstimator):
             generator=self.generator_,
         )
         features = range(self.n_features_in_) if self.markers_ is None else self.markers_
-        return result.dataset(found, self.settings_.methods, self.family_.error_in_sample, features, told)
+        family = self.family_
+        return result.dataset(
+            found, self.settings_.methods, family.error_in_sample, family.cv_error, features, told
+        )
 
     def _expose(self, states: Mapping[str, TargetState]) -> None:
         family = self.family_

@@ -60,6 +60,7 @@ def dataset(
     found: Mapping[str, OfTarget],
     methods: Sequence[str],
     in_sample: Mapping[str, float],
+    error_cv: float,
     features: Any,
     attributes: Mapping[str, Any],
 ) -> xr.Dataset:
@@ -70,6 +71,7 @@ def dataset(
     found : mapping of target to OfTarget
     methods : sequence of str
     in_sample : mapping of method to float
+    error_cv : float
     features : sequence
         Names of the columns.
     attributes : mapping
@@ -84,6 +86,7 @@ def dataset(
     }
     variables |= {name: ("target", [getattr(one, name) for one in found.values()]) for name in OF_TARGET}
     variables["error_in_sample"] = ("method", [in_sample.get(method, np.nan) for method in methods])
+    variables["error_cv"] = ((), error_cv)
     known = [one.by_feature for one in found.values() if one.by_feature is not None]
     if len(known) == len(found):
         variables["by_feature"] = (("target", "feature"), np.stack(known))
@@ -99,6 +102,7 @@ def dataset(
 def _described(result: xr.Dataset) -> xr.Dataset:
     more = {
         "error_in_sample": ("error in sample", "expected loss at the covariates of the source"),
+        "error_cv": ("cross-validated error", "mean held-out loss of the source; NaN without folds"),
         "by_feature": ("excess error by feature", "what the spread of a feature's weight adds to the error"),
         "projection_norm": (
             "projection norm",
@@ -117,7 +121,7 @@ def attributes(parameters: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     from scaleshift import __version__
 
     plain = {
-        name: value if isinstance(value, str | int | float | None) else repr(value)
+        name: value if isinstance(value, str | int | float | None) else _in_text(value)
         for name, value in parameters.items()
     }
     return {
@@ -127,6 +131,12 @@ def attributes(parameters: Mapping[str, Any], **more: Any) -> dict[str, Any]:
         "parameters": json.dumps(plain),
         **more,
     }
+
+
+def _in_text(value: Any) -> Any:
+    """Names as a list of them; anything else as it is written in Python."""
+    names = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+    return list(value) if names else repr(value)
 
 
 def loss_name(loss: Any) -> str:

@@ -66,6 +66,11 @@ class GaussianFamily:
         return self.theta[1:]
 
     @property
+    def sigma2(self) -> float:
+        """Variance of the noise, of all its parts."""
+        return self.noise.total
+
+    @property
     def intercept(self) -> float:
         """Prediction where all features are 0."""
         return self.middle + float(self.theta[0] - self.centre @ self.theta[1:])
