@@ -237,8 +237,9 @@ class PredictionError(BaseEstimator):
         -------
         xarray.Dataset
             error, error_drawn, error_low, error_high, mc_error (target, method); n_rows, n_invalid,
-            effective_sample_size, far, unreliable, flag (target); error_in_sample (method); error_cv. One number
-            is ``found["error"].loc["site B", "direct"]``: `method` in ``found.sel(method=...)`` is xarray's own.
+            effective_sample_size, far, unreliable, flag (target); error_in_sample (method); error_cv. One
+            number is ``found["error"].loc["site B", "direct"]``: in ``found.sel(method=...)`` `method` is an
+            argument of xarray's own.
         """
         states = self._states(targets, noise)
         self._expose(states)
