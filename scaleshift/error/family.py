@@ -47,6 +47,7 @@ class Settings:
     scale: bool
     seed: int
     checkpoint: Any = None
+    rechoose: bool = False  # whether replicates of linear models choose alpha anew
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ class Asked(Protocol):
     level: float
     refit: str
     scale: bool
+    rechoose: bool
     invalid: Invalid
 
 
@@ -128,6 +129,7 @@ def job_of(asked: Asked, X: Any, y: Any, groups: Any, noise: Mapping[str, Any] |
         scale=bool(asked.scale),
         seed=seed,
         checkpoint=asked.checkpoint,
+        rechoose=bool(asked.rechoose),
     )
     buckets = _folds(asked, rows, seed)
     if isinstance(asked.cv, list) and groups is None:

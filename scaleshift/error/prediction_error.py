@@ -73,8 +73,7 @@ class PredictionError(BaseEstimator):
     alpha : float, optional
         Weight of the penalty. "ridge": (1/n) |y - f|^2 + alpha |w|^2; "lasso": (1/2n) |y - f|^2 +
         alpha |w|_1; "logistic", "multinomial": mean negative log likelihood + (alpha/2) |w|^2, or +
-        alpha |w|_1. None: by cross-validation; a replicate of a linear model chooses anew, as the procedure
-        does.
+        alpha |w|_1. None: by cross-validation on the source.
     penalty : {"l2", "l1"}, default "l2"
         Of "logistic" and "multinomial".
     cv : int, list or None, default 5
@@ -96,6 +95,10 @@ class PredictionError(BaseEstimator):
         ``partial_fit``). "never": the model is fitted already, on other rows, and stays as it is.
     scale : bool, default False
         Whether the penalty counts weights in units of each feature's spread in the source.
+    rechoose : bool, default False
+        Of "ridge" and "lasso": whether replicates choose alpha anew by cross-validation, where it was not
+        given. Slower by the length of the path, and on the source's simulations further off: a generator
+        that is shrunken asks for other penalties.
     invalid : {"raise", "drop"}, default "raise"
         What to do with rows that hold NaN or infinite values.
 
@@ -141,6 +144,7 @@ class PredictionError(BaseEstimator):
         "forget": (lambda value: 0 <= value < 1, "a number from 0, below 1"),
         "refit": (lambda value: value in REFITS, f"one of {', '.join(REFITS)}"),
         "scale": (is_switch, "True or False"),
+        "rechoose": (is_switch, "True or False"),
         "invalid": (lambda value: value in ("raise", "drop"), "'raise' or 'drop'"),
     }
 
@@ -162,6 +166,7 @@ class PredictionError(BaseEstimator):
         forget: float = 0.0,
         refit: str = "cold",
         scale: bool = False,
+        rechoose: bool = False,
         invalid: Invalid = "raise",
     ):
         self.model = model
@@ -179,6 +184,7 @@ class PredictionError(BaseEstimator):
         self.forget = forget
         self.refit = refit
         self.scale = scale
+        self.rechoose = rechoose
         self.invalid = invalid
 
     def fit(self, X: Any, y: Any = None, groups: Any = None, *, noise: Any = None) -> Self:

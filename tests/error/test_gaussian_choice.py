@@ -119,8 +119,15 @@ def test_the_least_squares_generator_brings_its_own_variance():
     np.testing.assert_allclose(found.err_in, found.rss / 100 + 2 * found.freedom * s2 / 100, rtol=1e-12)
 
 
-def test_replicates_choose_their_own_penalty():
-    free = learn(job(X, Y, "lasso", folds=5))
+def test_replicates_keep_the_penalty_that_was_chosen():
+    chosen = learn(job(X, Y, "lasso", folds=5))
+    given = learn(job(X, Y, "lasso", folds=5, alpha=chosen.alpha))
+    assert np.unique(chosen.outer.alpha).size == 1
+    np.testing.assert_array_equal(chosen.spread.matrix, given.spread.matrix)
+
+
+def test_replicates_choose_their_own_penalty_where_asked():
+    free = learn(job(X, Y, "lasso", folds=5, rechoose=True))
     fixed = learn(job(X, Y, "lasso", folds=5, alpha=free.alpha))
     assert len(np.unique(free.outer.alpha)) > 50
     assert np.unique(fixed.outer.alpha).size == 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -128,6 +128,8 @@ def _learned(settings: Settings, source: SourceSums, groups: Clusters | None) ->
     learner = _learner(settings, source)
     design, procedure = learner.design, learner.procedure
     alpha, curve = learner.penalties(source.outcomes)
+    if not settings.rechoose:
+        learner = replace(learner, chosen=False, alpha=float(alpha[0]))
     fit = fits(design, procedure, source.outcomes, alpha)
     generated = learner.generated(source.outcomes, fit)
     noise, err_in = _noise(learner, source, groups, fit, generated)
