@@ -1,13 +1,15 @@
 """What do B refits cost from sums and shared passes, against scikit-learn's one by one on the rows?
 
-python benchmarks/error_cost.py [--models ols lasso logistic] [--rows-by 1] [--refits 20] [--rounds 3] [--json FILE]
+python benchmarks/error_cost.py [--models ols lasso logistic] [--rows-by 1] [--refits 20] [--rounds 3]
+    [--json FILE]
 
-CPU seconds of the process, one thread, interleaved rounds, medians of ratios. 50 features, 10,000 target rows. Ours
-is the whole of it: checks, the fit, the errors in sample and on the target of 200 replicates (logistic: 100).
-Theirs is 20 refits, extrapolated to as many: each draws outcomes, fits, and predicts the target; not the
-first fit, and nothing in sample. Penalties are given. Least squares need no replicates here: the closed form is what
-they tend to, and takes their place; the lasso's are all fitted. scikit-learn's lasso is timed with and without
-`precompute`, and the faster one counts. Beside: how far the errors that both tell are apart.
+CPU seconds of the process, one thread, interleaved rounds, medians of ratios. 50 features, 10,000 target
+rows. Ours is the whole of it: checks, the fit, the errors in sample and on the target of 200 replicates
+(logistic: 100). Theirs is 20 refits, extrapolated to as many: each draws outcomes, fits, and predicts the
+target; not the first fit, and nothing in sample. Penalties are given. Least squares need no replicates
+here: the closed form is what they tend to, and takes their place; the lasso's are all fitted.
+scikit-learn's lasso is timed with and without `precompute`, and the faster one counts. Beside: how far the
+errors that both tell are apart.
 """
 
 from __future__ import annotations

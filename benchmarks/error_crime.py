@@ -2,13 +2,14 @@
 
 python benchmarks/error_crime.py --data guns_aer_1977_1999.csv [--splits 20] [--bootstrap 200] [--json FILE]
 
-The data are `Guns` of the R package AER (GPL-2 or later): 51 states, 1977 to 1999, not part of this project.
-Violent crimes per 1,000 people from the other columns but murder and robbery, the year among them; features count
-in units of their spread. Halves of all rows, halves of the states, and two clusters of states (two-means of their
-standardised means, the larger one teaches); then six western states as a source and each other state as a target,
-all targets of one fit. Three ways each: "iid" takes rows as independent; "grouped folds" keeps states whole in
-cross-validation, which chooses the penalty too; "groups" tells the states, so that noise has a part that a state
-shares. Told as it comes out: outcomes may well depend on the covariates otherwise in another state.
+The data are `Guns` of the R package AER (GPL-2 or later): 51 states, 1977 to 1999, not part of this
+project. Violent crimes per 1,000 people from the other columns but murder and robbery, the year among them;
+features count in units of their spread. Halves of all rows, halves of the states, and two clusters of
+states (two-means of their standardised means, the larger one teaches); then six western states as a source
+and each other state as a target, all targets of one fit. Three ways each: "iid" takes rows as independent;
+"grouped folds" keeps states whole in cross-validation, which chooses the penalty too; "groups" tells the
+states, so that noise has a part that a state shares. Told as it comes out: outcomes may well depend on the
+covariates otherwise in another state.
 """
 
 from __future__ import annotations
@@ -70,7 +71,9 @@ def of_clusters(panel: Panel, seed: int) -> np.ndarray:
     names, place = np.unique(panel.state, return_inverse=True)
     means = np.stack([panel.x[place == i].mean(axis=0) for i in range(len(names))])
     spread = means.std(axis=0)
-    means = (means - means.mean(axis=0)) / np.where(spread > 0, spread, 1)  # the years are the same everywhere
+    means = (means - means.mean(axis=0)) / np.where(
+        spread > 0, spread, 1
+    )  # the years are the same everywhere
     cluster = KMeans(2, n_init=1, random_state=seed).fit_predict(means)
     return (cluster == np.bincount(cluster).argmax())[place]
 
