@@ -2,11 +2,12 @@
 
 python benchmarks/error_digits.py [--draws 3] [--bootstrap 30] [--corruptions ...] [--json FILE]
 
-The source's adapted protocol, on scikit-learn's digits (8 x 8 pixels): of 1,797 images 700 teach network 1. The
-labels of 700 others and of the 397 left are draws from its probabilities, those of each corrupted version too, so
-that covariates shift and nothing else. Network 2 learns the 700; its error on each corrupted version is predicted,
-and compared with how often it misses the drawn labels. Both networks: 32 hidden units, weight decay .1, which
-keeps probabilities near the frequencies. Mean absolute errors over the corruptions, the plain images left out.
+The source's adapted protocol, on scikit-learn's digits (8 x 8 pixels): of 1,797 images 700 teach network 1.
+The labels of 700 others and of the 397 left are draws from its probabilities, those of each corrupted
+version too, so that covariates shift and nothing else. Network 2 learns the 700; its error on each
+corrupted version is predicted, and compared with how often it misses the drawn labels. Both networks: 32
+hidden units, weight decay .1, which keeps probabilities near the frequencies. Mean absolute errors over the
+corruptions, the plain images left out.
 """
 
 from __future__ import annotations

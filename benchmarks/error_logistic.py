@@ -2,14 +2,14 @@
 
 python benchmarks/error_logistic.py [--draws 20] [--bootstrap 100] [--json FILE]
 
-The source's simulation: 200 rows, 10 or 50 standard normal features. Without shift the target is as the source.
-With it, target features are N(3, 1), and the rows are subsampled so that one label is three times as frequent
-as the other: labels then shift too, which the source passes over. "as they come": the same target without
-subsampling, a shift of covariates alone. The source says that the ratio of signal to noise is about 3, which here
-is the variance of the logit by that of the logistic distribution; weights are equal with alternating signs, 4 of
-10 and 10 of 50, so that both labels are frequent in the target too. l1 penalty by cross-validation, relaxed
-generator. Numbers are signed proportional differences to the realised error: that of the fitted model, the labels'
-noise integrated out. Shown, no bar.
+The source's simulation: 200 rows, 10 or 50 standard normal features. Without shift the target is as the
+source. With it, target features are N(3, 1), and the rows are subsampled so that one label is three times
+as frequent as the other: labels then shift too, which the source passes over. "as they come": the same
+target without subsampling, a shift of covariates alone. The source says that the ratio of signal to noise
+is about 3, which here is the variance of the logit by that of the logistic distribution; weights are equal
+with alternating signs, 4 of 10 and 10 of 50, so that both labels are frequent in the target too. l1 penalty
+by cross-validation, relaxed generator. Numbers are signed proportional differences to the realised error:
+that of the fitted model, the labels' noise integrated out. Shown, no bar.
 """
 
 from __future__ import annotations

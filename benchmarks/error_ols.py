@@ -2,9 +2,10 @@
 
 python benchmarks/error_ols.py [--draws 2000] [--json FILE]
 
-80 rows, 15 standard normal features, noise of variance 1.8; one target of 100 rows for each spread, 1, 2 and 4. Rows
-are drawn once, outcomes in every draw. What is estimated is then a number, sigma^2 (1 + tau). The source has
-2.233, 3.365 and 8.144 for its rows, which it does not tell. The interval's expected coverage is its level.
+80 rows, 15 standard normal features, noise of variance 1.8; one target of 100 rows for each spread, 1, 2
+and 4. Rows are drawn once, outcomes in every draw. What is estimated is then a number, sigma^2 (1 + tau).
+The source has 2.233, 3.365 and 8.144 for its rows, which it does not tell. The interval's expected coverage
+is its level.
 """
 
 from __future__ import annotations

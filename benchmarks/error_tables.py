@@ -1,4 +1,4 @@
-"""How far are estimates of prediction error from what comes out?  Fits, means and tables that benchmarks share."""
+"""How far are estimates of prediction error from what comes out?  Fits, means, tables of the benchmarks."""
 
 from __future__ import annotations
 
