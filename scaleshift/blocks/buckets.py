@@ -55,6 +55,7 @@ class GroupBuckets:
 
     n: int
     bucket: np.ndarray  # (n_groups,) of each group
+    column: str = "group"
 
     @property
     def nbytes(self) -> int:
@@ -63,7 +64,7 @@ class GroupBuckets:
 
     def __call__(self, block: Block) -> np.ndarray:
         """Bucket of each row of a block."""
-        return self.bucket[block.columns["group"]]
+        return self.bucket[block.columns[self.column]]
 
 
 def random_buckets(rows: Rows, n: int, seed: int) -> Buckets:
@@ -71,19 +72,23 @@ def random_buckets(rows: Rows, n: int, seed: int) -> Buckets:
     return RandomBuckets(divide(rows, "label", n, seed, "buckets"))
 
 
-def group_buckets(rows: Rows, n: int, seed: int, signs: Sequence[np.ndarray] = ()) -> Buckets:
+def group_buckets(
+    rows: Rows, n: int, seed: int, signs: Sequence[np.ndarray] = (), column: str = "group"
+) -> Buckets:
     """Divide groups, the largest first, each to the bucket that has the fewest rows: a pass over two columns.
 
     Parameters
     ----------
     rows : Rows
-        With the columns "label" and "group".
+        With the columns "label" and `column`.
     n : int
         Fewer where there are fewer groups.
     seed : int
         Of the order of groups of one size.
     signs : sequence of numpy.ndarray of int8, shape (n_labels,)
         Which labels each contrast holds against which.
+    column : str, default "group"
+        Whose categories are the groups.
 
     Raises
     ------
@@ -99,7 +104,7 @@ def group_buckets(rows: Rows, n: int, seed: int, signs: Sequence[np.ndarray] = (
     >>> sorted(group_buckets(rows, 5, seed=0).bucket.tolist())
     [0, 1, 2]
     """
-    by_group = passes.crossed(rows, "group", "label")[:, 1:]  # (n_groups, n_labels)
+    by_group = passes.crossed(rows, column, "label")[:, 1:]  # (n_groups, n_labels)
     n_groups = int((by_group.sum(axis=1) > 0).sum())
     if n_groups < 2:
         raise DataError(f"groups hold {n_groups} group(s) with labels: cross-validation needs 2 at least")
@@ -121,7 +126,7 @@ def group_buckets(rows: Rows, n: int, seed: int, signs: Sequence[np.ndarray] = (
     for group in order:
         bucket[group] = filled.argmin()
         filled[bucket[group]] += share[group]
-    return GroupBuckets(n, bucket)
+    return GroupBuckets(n, bucket, column)
 
 
 def given_splits(splits: Sequence[Any], n_rows: int) -> Column:

@@ -132,8 +132,6 @@ def job_of(asked: Asked, X: Any, y: Any, groups: Any, noise: Mapping[str, Any] |
         rechoose=bool(asked.rechoose),
     )
     buckets = _folds(asked, rows, seed)
-    if isinstance(asked.cv, list) and groups is None:
-        rows = rows.only(*(name for name in rows.columns if name != "group"))  # splits are no clusters
     return Job(rows, buckets, settings)
 
 
@@ -160,8 +158,8 @@ def _labelled(asked: Asked, X: Any, y: Any, groups: Any) -> Rows:
         rows = with_columns(rows, group=rows.columns["sample"])
         return rows.only(*names, "group")
     if isinstance(asked.cv, list):
-        rows = with_columns(rows, group=given_splits(asked.cv, rows.x.shape[0]))
-        return rows.only(*names, "group")
+        rows = with_columns(rows, split=given_splits(asked.cv, rows.x.shape[0]))  # splits are no groups
+        return rows.only(*names, "split")
     return rows.only(*names)
 
 
@@ -177,10 +175,11 @@ def _enough(rows: Rows) -> None:
 def _folds(asked: Asked, rows: Rows, seed: int) -> Buckets | None:
     if asked.cv is None:
         return None
-    if isinstance(asked.cv, list):
-        return group_buckets(rows, len(asked.cv), seed)
+    if "split" in rows.columns:
+        return group_buckets(rows, len(asked.cv), seed, column="split")
     if "group" in rows.columns:
-        return group_buckets(rows, int(asked.cv), seed)
+        n = len(asked.cv) if isinstance(asked.cv, list) else int(asked.cv)
+        return group_buckets(rows, n, seed)
     n = int(passes.counts(rows, "label").sum())
     return random_buckets(rows, min(int(asked.cv), n), seed)
 

@@ -9,6 +9,7 @@ import xarray as xr
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
 
 import scaleshift as ss
 from scaleshift.errors import DataError
@@ -243,3 +244,15 @@ def test_what_cannot_be_answered_is_refused_in_words():
         ss.PredictionError("ols").fit(x, y).predict({"b": target[:, :3]})
     with pytest.raises(DataError, match="target 'b': no rows"):
         ss.PredictionError("ols").fit(x, y).predict({"b": target[:0]})
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_folds_can_be_those_of_a_splitter(name):
+    model, data = MODELS[name]
+    x, y, target = data()
+    splits = list(KFold(3).split(x))
+    found = clone(model).set_params(cv=splits).fit(x, y)
+    parts = np.repeat(range(3), [len(test) for _, test in splits])
+    grouped = clone(model).set_params(cv=3).fit(x, y, groups=parts)
+    assert found.error_cv_ == pytest.approx(grouped.error_cv_, rel=1e-8)
+    assert np.isfinite(found.predict(target)["error_low"].loc["target", "direct"]) or name == "estimator"

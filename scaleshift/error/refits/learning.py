@@ -61,7 +61,7 @@ def learn(job: Job) -> Family:
     if settings.refit == "never":
         return learn_frozen(job)
     classes = None if numbers else rows.categories("label")
-    used = [name for name in ("outcome", "label", "group") if name in rows.columns]
+    used = [name for name in ("outcome", "label", "group", "split") if name in rows.columns]
     gathered = passes.gather({"source": rows.only(*used)}, divided, buckets=job.buckets)
     if gathered.n_rows["source"] < 2:
         raise DataError(
@@ -73,7 +73,9 @@ def learn(job: Job) -> Family:
     every = parts.pop(ALL)
     folds = [part for part in parts.values() if part["n"]]
     cv_error, cv_error_se = _held_out_loss(folds)
-    only = [name for name in (*used, "train", "fresh") if name in rows.columns and name != "group"]
+    only = [
+        name for name in (*used, "train", "fresh") if name in rows.columns and name not in ("group", "split")
+    ]
     return RefitFamily(
         cv_error=cv_error,
         cv_error_se=cv_error_se,
