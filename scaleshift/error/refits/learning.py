@@ -73,9 +73,7 @@ def learn(job: Job) -> Family:
     every = parts.pop(ALL)
     folds = [part for part in parts.values() if part["n"]]
     cv_error, cv_error_se = _held_out_loss(folds)
-    only = [
-        name for name in (*used, "train", "fresh") if name in rows.columns and name not in ("group", "split")
-    ]
+    only = [name for name in ("outcome", "label", "train", "fresh") if name in rows.columns]
     return RefitFamily(
         cv_error=cv_error,
         cv_error_se=cv_error_se,
