@@ -95,3 +95,14 @@ def test_the_example_of_failing_slices_tells_where_and_what_grew(capsys):
     assert re.search(r"wrong in \d+ % \(", told)
     assert "most often predicts" in told
     assert "The same slices in S11 and S15" in told
+
+
+def test_the_example_of_error_by_shift_runs_and_draws(tmp_path, monkeypatch, capsys):
+    arguments = ["--draws", "4", "--bootstrap", "30", "--output", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["error_by_shift.py", *arguments])
+    example("error_by_shift").main()
+    assert "cross-validation" in capsys.readouterr().out
+    means = pd.read_csv(tmp_path / "error_by_shift.csv").groupby("scale").mean(numeric_only=True)
+    assert means.loc[4, "cross-validation"] < 0.5 * means.loc[4, "realised"]
+    assert 0.5 < means.loc[4, "direct"] / means.loc[4, "realised"] < 2
+    assert (tmp_path / "error_by_shift.png").stat().st_size > 10_000
