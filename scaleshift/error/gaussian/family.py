@@ -140,8 +140,12 @@ class GaussianFamily:
 
     def extrapolation(self, x: np.ndarray) -> np.ndarray:
         """Variance of a row's prediction in units of its noise: z'Mz / variance of noise, (n,)."""
-        z = np.concatenate([np.ones((len(x), 1)), x - self.centre], axis=1)
-        return squares(z, self.spread.matrix) / self.noise.total
+        return squares(self._z(x), self.spread.matrix) / self.noise.total
+
+    def leverage(self, x: np.ndarray) -> np.ndarray:
+        """Diagonal of the hat matrix at rows of the source, (n,); of a lasso that of its chosen features."""
+        hat = PROCEDURES[self.model].hat(self.part, self.theta, self.alpha)
+        return np.clip(squares(self._z(x), hat), 0, 1)
 
     def by_feature(self, sums: Sums) -> np.ndarray:
         """What each feature adds to the excess error of a target, (U M)_jj, (p,).
@@ -167,6 +171,9 @@ class GaussianFamily:
         if self.err_in + float(np.vdot(more, self.spread.matrix)) < 0:
             found.append("the decomposed error is negative: its parts are far apart")
         return found
+
+    def _z(self, x: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.ones((len(x), 1)), x - self.centre], axis=1)
 
     def _predicted(self, x: np.ndarray, theta: np.ndarray) -> np.ndarray:
         return np.asarray(x, np.float64) @ theta[1:] + (self.middle + theta[0] - self.centre @ theta[1:])
