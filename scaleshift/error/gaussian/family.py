@@ -91,12 +91,26 @@ class GaussianFamily:
         """In-sample error of each replicate, outcome noise integrated out, (B,)."""
         return self.spread.in_b
 
+    @property
+    def few_left(self) -> str:
+        """Where few rows beyond the degrees of freedom tell the variance of noise: so, in words; else ""."""
+        left = self.n - self.freedom
+        if not left < FEW_LEFT * self.n:
+            return ""
+        told = f"{self.freedom:.3g} degrees of freedom leave {left:.3g} of {self.n:g} rows"
+        return f"{told} for the variance of noise"
+
     @functools.cached_property  # not a field: it is not saved, but made again
     def scatter(self) -> Scatter:
         """Inner replicates of all outer ones: on the first question for an interval or a correction."""
         assert self.outer is not None
         with one_thread():
             return scatter(self.outer, self.part, self.gram, PROCEDURES[self.model], self.seed)
+
+    @functools.cached_property
+    def hat(self) -> np.ndarray:
+        """A with theta = A Z'y, of the fit as it came out, (q, q)."""
+        return PROCEDURES[self.model].hat(self.part, self.theta, self.alpha)
 
     def target_sums(self, targets: Mapping[str, Rows], noise: bool) -> dict[str, Sums]:
         """Sums of each target: one pass each."""
@@ -144,8 +158,7 @@ class GaussianFamily:
 
     def leverage(self, x: np.ndarray) -> np.ndarray:
         """Diagonal of the hat matrix at rows of the source, (n,); of a lasso that of its chosen features."""
-        hat = PROCEDURES[self.model].hat(self.part, self.theta, self.alpha)
-        return np.clip(squares(self._z(x), hat), 0, 1)
+        return np.clip(squares(self._z(x), self.hat), 0, 1)
 
     def by_feature(self, sums: Sums) -> np.ndarray:
         """What each feature adds to the excess error of a target, (U M)_jj, (p,).
@@ -159,12 +172,7 @@ class GaussianFamily:
 
     def remarks(self, sums: Sums) -> list[str]:
         """What makes answers for one target doubtful."""
-        found, left = [], self.n - self.freedom
-        if left < FEW_LEFT * self.n:
-            found.append(
-                f"{self.freedom:.3g} degrees of freedom leave {left:.3g} of {self.n:g} rows for the variance "
-                "of noise"
-            )
+        found = [self.few_left] if self.few_left else []
         if not float(sums["n"]) > 0:
             return [*found, "the target has no row that is finite"]
         more = mean_products(sums) - self.gram / self.n
