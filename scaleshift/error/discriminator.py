@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from scipy import optimize
 
 from scaleshift.blocks import noise
 from scaleshift.blocks.blas import one_thread
 
 # Of |w|^2 / 2 beside the sum of log losses. The one that tells held-out rows apart best: with many features
 # and few rows a light penalty finds differences where there are none.
-PENALTIES = (1.0, 30.0, 1_000.0)
+PENALTIES = np.array([1.0, 30.0, 1_000.0])
 MOST_LOG_ODDS = 52 * np.log(2)  # beyond, the probability rounds to 1
+# Slope of a mean log loss at which a fit ends: closer, weights change by less than by other rows. Sides that
+# can be told apart entirely have no best weights, and end there too.
+FLAT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,6 @@ class Shift:
     """How a target differs from the source, as a cross-fitted discriminator sees it."""
 
     weight: np.ndarray  # (n,) of source rows
-    auc: float  # of telling target from source: 0.5 where they are alike
 
     @property
     def effective_sample_size(self) -> float:
@@ -33,7 +32,7 @@ class Shift:
 
         Examples
         --------
-        >>> Shift(np.array([1.0, 3.0]), 0.5).effective_sample_size
+        >>> Shift(np.array([1.0, 3.0])).effective_sample_size
         1.6
         """
         return float(self.weight.sum() ** 2 / (self.weight**2).sum())
@@ -47,7 +46,7 @@ class Shift:
 
         Examples
         --------
-        >>> Shift(np.array([0.01, 0.03]), 1.0).coverage
+        >>> Shift(np.array([0.01, 0.03])).coverage
         0.02
         """
         return min(float(self.weight.mean()), 1.0)
@@ -74,34 +73,57 @@ def discriminate(source: np.ndarray, target: np.ndarray, *, n_folds: int = 5, ra
     --------
     >>> rng = np.random.default_rng(0)
     >>> alike = discriminate(rng.normal(size=(500, 2)), rng.normal(size=(500, 2)))
-    >>> bool(abs(alike.auc - 0.5) < 0.05), bool(alike.effective_sample_size > 450)
-    (True, True)
+    >>> bool(alike.effective_sample_size > 450)
+    True
     """
     n, m = len(source), len(target)
-    features = _features(source, target)
     is_target = np.repeat([False, True], [n, m])
     random = noise.generator(noise.seed_of(random_state), "discriminator")
     fold = np.concatenate([random.permutation(size) % n_folds for size in (n, m)])
-    with one_thread(), warnings.catch_warnings():
-        # Sides that can be told apart entirely have no best weights: what is reached then is as good.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        tried = [_cross_fitted(features, is_target, fold, penalty) for penalty in PENALTIES]
+    with one_thread():
+        tried = _cross_fitted(_features(source, target), is_target, fold, n_folds)
     log_odds = min(tried, key=lambda found: _log_loss(found, is_target))
-    balanced = log_odds + np.log(n / m)  # as if there were as many rows on both sides
-    weight = np.exp(np.minimum(balanced[:n], MOST_LOG_ODDS))
-    return Shift(weight, float(roc_auc_score(is_target, log_odds)))
+    balanced = log_odds[:n] + np.log(n / m)  # as if there were as many rows on both sides
+    return Shift(np.exp(np.minimum(balanced, MOST_LOG_ODDS)))
 
 
-def _cross_fitted(
-    features: np.ndarray, is_target: np.ndarray, fold: np.ndarray, penalty: float
-) -> np.ndarray:
-    """Log odds that each row is of the target, by a model that has not seen it, (n + m,)."""
-    found = np.empty(len(features))
-    for number in np.unique(fold):
+def _cross_fitted(z: np.ndarray, is_target: np.ndarray, fold: np.ndarray, n_folds: int) -> np.ndarray:
+    """Log odds that each row is of the target, by models that have not seen it: one a penalty, (L, n + m)."""
+    train = fold[:, None] != np.arange(n_folds)
+    n_penalties, n_train = len(PENALTIES), train.sum(axis=0)
+    share = np.repeat((train / n_train).astype(z.dtype), n_penalties, axis=1)
+    penalty = (PENALTIES / n_train[:, None]).ravel()
+    weights = _fitted(z, is_target, share, penalty).reshape(-1, n_folds, n_penalties)
+    found = np.empty((n_penalties, len(z)))
+    for number in range(n_folds):
         out = fold == number
-        model = LogisticRegression(C=1 / penalty, max_iter=200).fit(features[~out], is_target[~out])
-        found[out] = model.decision_function(features[out])
+        found[:, out] = (z[out] @ weights[:, number]).T
     return found
+
+
+def _fitted(z: np.ndarray, is_target: np.ndarray, share: np.ndarray, penalty: np.ndarray) -> np.ndarray:
+    """Weights of C logistic regressions, (q, C), in one descent: rows are read once for all of them.
+
+    `share`, (n, C): of each row in the mean log loss of a fit; `penalty`, (C,): beside that mean.
+    """
+    q, c = z.shape[1], len(penalty)
+    sign = np.where(is_target, -1, 1).astype(z.dtype)[:, None]
+
+    def loss_and_slope(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        weights = flat.reshape(q, c)
+        wrong = z @ weights.astype(z.dtype)  # log odds, then those of the wrong side
+        wrong *= sign
+        small = np.exp(-np.abs(wrong))
+        losses = np.log1p(small) + np.maximum(wrong, 0)
+        proba = np.where(wrong > 0, 1, small) / (1 + small)
+        slope = (z.T @ (proba * sign * share)).astype(np.float64)
+        shrunk = penalty * weights[1:]
+        slope[1:] += shrunk
+        return float(np.vdot(share, losses)) + float(np.vdot(shrunk, weights[1:])) / 2, slope.ravel()
+
+    start = np.zeros(q * c)
+    found = optimize.minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options={"gtol": FLAT})
+    return np.asarray(found.x.reshape(q, c), z.dtype)
 
 
 def _log_loss(log_odds: np.ndarray, is_target: np.ndarray) -> float:
@@ -109,12 +131,17 @@ def _log_loss(log_odds: np.ndarray, is_target: np.ndarray) -> float:
 
 
 def _features(source: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Standardised features and their squares, of source and target rows: (n + m, 2 p).
+    """1, standardised features and their squares, of source and target rows: (n + m, 1 + 2 p) float32.
 
-    A change of spread shows in the squares alone.
+    A change of spread shows in the squares alone. Single precision is enough for standardised numbers, and
+    takes half the time.
     """
-    linear = _standardised(np.concatenate([source, target]), len(source))
-    return np.hstack([linear, _standardised(linear**2, len(source))])
+    n, p = len(source), source.shape[1]
+    found = np.ones((n + len(target), 1 + 2 * p), np.float32)
+    linear = _standardised(np.concatenate([source, target]), n)
+    found[:, 1 : 1 + p] = linear
+    found[:, 1 + p :] = _standardised(linear * linear, n)
+    return found
 
 
 def _standardised(x: np.ndarray, n: int) -> np.ndarray:
@@ -124,6 +151,8 @@ def _standardised(x: np.ndarray, n: int) -> np.ndarray:
     than few.
     """
     centred = x - (x[:n].mean(axis=0) + x[n:].mean(axis=0)) / 2
-    spread = np.sqrt(((centred[:n] ** 2).mean(axis=0) + (centred[n:] ** 2).mean(axis=0)) / 2)
-    largest = abs(x).max(axis=0)
-    return np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 1e-12 * largest)
+    squares = [np.einsum("ij,ij->j", side, side) / len(side) for side in (centred[:n], centred[n:])]
+    spread = np.sqrt((squares[0] + squares[1]) / 2)
+    largest = np.maximum(x.max(axis=0), -x.min(axis=0))
+    centred *= np.divide(1, spread, out=np.zeros_like(spread), where=spread > 1e-12 * largest)
+    return centred

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -117,6 +117,14 @@ class Family(Protocol):
 
     def remarks(self, sums: Sums) -> list[str]:
         """What makes answers for one target doubtful, in words."""
+
+
+@runtime_checkable
+class WithLeverage(Protocol):
+    """A family that knows how much the model's prediction of a source row is owed to that row."""
+
+    def leverage(self, x: np.ndarray) -> np.ndarray:
+        """Change of a source row's prediction by that of its outcome: (n,), from 0 to 1."""
 
 
 Learn = Callable[[Job], Family]

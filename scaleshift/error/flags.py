@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import betabinom, binom
 
 LOW_SHARE = 0.1  # of the source's rows, as effective sample size: below, a few rows decide a weighted error
 LOW_ROWS = 30  # below, a mean of weighted losses has no normal interval
 LOW_COVERAGE = 0.5  # mean of importance weights, which is 1 where source and target overlap
+FAR_QUANTILE = 0.99  # of the source's extrapolation: rows beyond are far
 FAR_SHARE = 0.05  # of target rows beyond the source's 99 % quantile, where 0.01 is expected without a shift
 FAR_CHANCE = 0.025  # that as many lie there without a shift: a single row of ten tells nothing
 FEW_ROWS = 30  # of a target: what is said of them is for these rows, and for no more
@@ -45,7 +46,7 @@ def flags(
     n_left_out : int, default 0
         Its rows with NaN or infinite values.
     n_source : float, default NaN
-        Source rows that `effective_sample_size` is of.
+        Source rows that `effective_sample_size` and the quantile behind `share_far` are of.
     effective_sample_size : float, default NaN
         Of importance weights; NaN: not known.
     coverage : float, default NaN
@@ -73,7 +74,7 @@ def flags(
         found.append(f"{APART}: its rows stand for {100 * coverage:.0f} % of the target")
     if effective_sample_size < max(LOW_ROWS, LOW_SHARE * n_source):
         found.append(f"{LOW}: {effective_sample_size:.0f} of {n_source:.0f} source rows")
-    if is_far(share_far, n_rows if n_judged is None else n_judged):
+    if is_far(share_far, n_rows if n_judged is None else n_judged, n_source):
         found.append(f"{FAR}: {100 * share_far:.0f} % of its rows, 1 % of the source")
     found += [remark for remark in remarks if remark]
     if n_rows < FEW_ROWS:
@@ -94,14 +95,25 @@ def unreliable(reasons: Sequence[str]) -> bool:
     return any(not reason.startswith(CALM) for reason in reasons)
 
 
-def is_far(share: float, n: int) -> bool:
+def is_far(share: float, n: int, n_source: float = np.nan) -> bool:
     """Whether more of n rows lie beyond the source's 99 % quantile than chance explains.
+
+    The quantile is one of `n_source` rows itself, which chance has drawn too; not known: it is exact.
 
     Examples
     --------
     >>> is_far(0.1, 10), is_far(0.2, 10), is_far(1.0, 1), is_far(float("nan"), 10)
     (False, True, True, False)
+    >>> is_far(0.1, 20, n_source=10_000), is_far(0.1, 20, n_source=100)
+    (True, False)
     """
     if not (n and share > FAR_SHARE):
         return False
-    return bool(binom.sf(round(share * n) - 1, n, 0.01) <= FAR_CHANCE)
+    n_far = round(share * n)
+    if np.isnan(n_source):
+        chance = binom.sf(n_far - 1, n, 1 - FAR_QUANTILE)
+    else:
+        # Beyond the k-th largest of N rows there is a share of the population that is Beta(k, N + 1 - k).
+        k = n_source - np.ceil(FAR_QUANTILE * (n_source - 1))
+        chance = betabinom.sf(n_far - 1, n, k, n_source + 1 - k)
+    return bool(chance <= FAR_CHANCE)

@@ -15,14 +15,14 @@ from scaleshift.blocks import passes, states
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.buckets import Buckets
 from scaleshift.error.discriminator import Shift, discriminate
-from scaleshift.error.family import Family, Settings
+from scaleshift.error.family import Family, Settings, WithLeverage
+from scaleshift.error.flags import FAR_QUANTILE
 from scaleshift.error.losses import expected_loss, observed_loss
 from scaleshift.user_objects import name_of
 
 MOST_ROWS = 10_000
 MOST_BYTES = 80_000_000  # of X: rows of many features are fewer
 FOLDS = 5  # of the discriminator; fewer where a side has fewer rows
-FAR = 0.99  # quantile of the source's extrapolation beyond which a row is far
 NOISE = ("train", "fresh", "noise")  # columns that the caller has drawn, wide ones, which nobody needs here
 
 
@@ -148,7 +148,11 @@ def share_far(held: HeldOut, target: Seen, family: Family) -> float:
     source, found = family.extrapolation(held.x), family.extrapolation(target.x)
     if source is None or found is None:
         return np.nan
-    return float(np.mean(found > np.quantile(source, FAR)))
+    if isinstance(family, WithLeverage):  # as a model sees a row that it has not learned from
+        left = 1 - family.leverage(held.x)
+        source = np.divide(source, left, out=np.full(len(left), np.inf), where=left > 0)
+    edge = np.quantile(source, FAR_QUANTILE, method="higher")
+    return np.nan if np.isnan(edge) else float(np.mean(found > edge))
 
 
 def effective_sample_size(held: HeldOut, target: Seen) -> float:

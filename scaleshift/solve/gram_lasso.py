@@ -94,17 +94,21 @@ def _writable(values: np.ndarray) -> np.ndarray:
 def _paths(
     gram: np.ndarray, cross: np.ndarray, penalty: np.ndarray, start: np.ndarray, found: np.ndarray
 ) -> None:
+    # Arrays are copied number by number: `a[:] = b` takes 4 seconds to compile, for the words of its error.
     p = gram.shape[0]
     slope, active = np.empty(p), np.empty(p, np.int64)
     for i in range(cross.shape[0]):
-        c, w = cross[i], start[i].copy()
         largest = 0.0
         for j in range(p):
-            largest = max(largest, abs(c[j]))
+            largest = max(largest, abs(cross[i, j]))
+        near = start[i]
         for k in range(penalty.shape[1]):
-            _slopes(gram, c, w, slope)
-            _minimise(gram, c, penalty[i, k], TOLERANCE * largest, w, slope, active)
-            found[i, k] = w
+            w = found[i, k]
+            for j in range(p):
+                w[j] = near[j]
+            _slopes(gram, cross[i], w, slope)
+            _minimise(gram, cross[i], penalty[i, k], TOLERANCE * largest, w, slope, active)
+            near = w
 
 
 @strict_jit
@@ -188,7 +192,8 @@ def _nonzero(w: np.ndarray, active: np.ndarray) -> int:
 
 @strict_jit
 def _slopes(gram: np.ndarray, cross: np.ndarray, w: np.ndarray, slope: np.ndarray) -> None:
-    slope[:] = cross
+    for k in range(slope.size):
+        slope[k] = cross[k]
     for j in range(w.size):
         if w[j] != 0:
             row, by = gram[j], w[j]

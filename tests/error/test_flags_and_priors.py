@@ -50,6 +50,27 @@ def test_no_threshold_lets_a_target_without_shift_be_flagged_often():
         assert np.mean(said) <= 1.3 * module.FAR_CHANCE
 
 
+def test_a_quantile_of_few_source_rows_is_no_exact_one():
+    random = np.random.default_rng(0)
+    said = []
+    for _ in range(1000):
+        edge = np.quantile(random.random(100), module.FAR_QUANTILE, method="higher")
+        said.append(is_far(np.mean(random.random(200) > edge), 200, 100))
+    assert np.mean(said) <= 1.3 * module.FAR_CHANCE
+
+
+@pytest.mark.parametrize(("model", "n", "p"), [("ols", 100, 5), ("ols", 100, 50), ("lasso", 100, 20)])
+def test_targets_like_the_source_are_not_flagged(model, n, p):
+    """Also where a model of many features has learned the source's rows nearly by heart."""
+    random, said = np.random.default_rng(0), []
+    for seed in range(20):
+        x, target = random.normal(size=(2, n, p))
+        y = x[:, 0] + random.normal(size=n)
+        found = ss.error.PredictionError(model, n_bootstrap=20, random_state=seed).fit(x, y).predict(target)
+        said.append(bool(found["unreliable"][0]))
+    assert np.mean(said) <= 0.05
+
+
 @pytest.mark.parametrize("size", [None, 7, 100])
 def test_prior_correction_follows_bayes(size):
     proba = PROBA if size is None else da.from_array(PROBA, chunks=(size, 3))

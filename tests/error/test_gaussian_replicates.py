@@ -124,3 +124,11 @@ def test_without_enough_replicates_there_is_no_interval_and_a_reason():
     assert np.isnan(told["direct"].low)
     assert np.isnan(told["corrected"].error)
     assert "fewer than" in told["corrected"].reason
+
+
+def test_extrapolation_by_leverage_is_that_of_a_model_without_the_row():
+    """Of least squares: z'(Z'Z)^-1 z without row 0 is h / (1 - h)."""
+    every, less = learn(job(X, Y, "ols")), learn(job(X[1:], Y[1:], "ols"))
+    left_out = every.extrapolation(X[:1]) / (1 - every.leverage(X[:1]))
+    np.testing.assert_allclose(left_out, less.extrapolation(X[:1]), rtol=1e-10)
+    np.testing.assert_allclose(every.leverage(X).sum(), 6, rtol=1e-10)

@@ -145,8 +145,7 @@ def importance_weights(
     The discriminator is a logistic regression on standardised features and their squares, with which the
     log density ratio of two normal distributions of independent features is linear. Features are standardised
     by mean and spread of both sides, of which each counts by half. Its penalty is the one of three that tells
-    held-out rows apart best. Odds beyond 2^52, where s rounds to 1, are
-    clipped.
+    held-out rows apart best. Odds beyond 2^52, where s rounds to 1, are clipped.
 
     References
     ----------

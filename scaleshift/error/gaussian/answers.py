@@ -45,9 +45,7 @@ def decomposed(family: GaussianFamily, sums: Sums) -> Answer:
 def corrected(family: GaussianFamily, sums: Sums) -> Answer:
     """The direct estimate by the mean of its ratios on replicates: most of its bias is gone."""
     plain = direct(family, sums)
-    if family.closed.left > 0:  # least squares: unbiased
-        return plain._replace(drawn=np.nan)
-    if family.grouped and family.spread.in_b.size == 0 and family.model == "ols":
+    if family.closed.left > 0 or family.model == "ols":  # least squares: unbiased, with groups too
         return plain._replace(drawn=np.nan)
     ratios = _ratios(family, mean_products(sums), 0)
     if ratios is None:
@@ -92,8 +90,7 @@ def answer(family: GaussianFamily, method: str, sums: Sums) -> Answer:
     if not float(sums["n"]) > 0:
         return Answer(np.nan, reason="the target has no row that is finite")
     if not np.isfinite(family.noise.total):
-        left = f"{family.freedom:g} degrees of freedom leave none of {family.n:g} rows"
-        return Answer(np.nan, reason=f"{left} for the variance of noise")
+        return Answer(np.nan, reason=family.few_left)
     return METHODS[method](family, sums)
 
 

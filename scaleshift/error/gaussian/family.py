@@ -91,12 +91,26 @@ class GaussianFamily:
         """In-sample error of each replicate, outcome noise integrated out, (B,)."""
         return self.spread.in_b
 
+    @property
+    def few_left(self) -> str:
+        """Where few rows beyond the degrees of freedom tell the variance of noise: so, in words; else ""."""
+        left = self.n - self.freedom
+        if not left < FEW_LEFT * self.n:
+            return ""
+        told = f"{self.freedom:.3g} degrees of freedom leave {left:.3g} of {self.n:g} rows"
+        return f"{told} for the variance of noise"
+
     @functools.cached_property  # not a field: it is not saved, but made again
     def scatter(self) -> Scatter:
         """Inner replicates of all outer ones: on the first question for an interval or a correction."""
         assert self.outer is not None
         with one_thread():
             return scatter(self.outer, self.part, self.gram, PROCEDURES[self.model], self.seed)
+
+    @functools.cached_property
+    def hat(self) -> np.ndarray:
+        """A with theta = A Z'y, of the fit as it came out, (q, q)."""
+        return PROCEDURES[self.model].hat(self.part, self.theta, self.alpha)
 
     def target_sums(self, targets: Mapping[str, Rows], noise: bool) -> dict[str, Sums]:
         """Sums of each target: one pass each."""
@@ -140,8 +154,11 @@ class GaussianFamily:
 
     def extrapolation(self, x: np.ndarray) -> np.ndarray:
         """Variance of a row's prediction in units of its noise: z'Mz / variance of noise, (n,)."""
-        z = np.concatenate([np.ones((len(x), 1)), x - self.centre], axis=1)
-        return squares(z, self.spread.matrix) / self.noise.total
+        return squares(self._z(x), self.spread.matrix) / self.noise.total
+
+    def leverage(self, x: np.ndarray) -> np.ndarray:
+        """Diagonal of the hat matrix at rows of the source, (n,); of a lasso that of its chosen features."""
+        return np.clip(squares(self._z(x), self.hat), 0, 1)
 
     def by_feature(self, sums: Sums) -> np.ndarray:
         """What each feature adds to the excess error of a target, (U M)_jj, (p,).
@@ -155,18 +172,16 @@ class GaussianFamily:
 
     def remarks(self, sums: Sums) -> list[str]:
         """What makes answers for one target doubtful."""
-        found, left = [], self.n - self.freedom
-        if left < FEW_LEFT * self.n:
-            found.append(
-                f"{self.freedom:.3g} degrees of freedom leave {left:.3g} of {self.n:g} rows for the variance "
-                "of noise"
-            )
+        found = [self.few_left] if self.few_left else []
         if not float(sums["n"]) > 0:
             return [*found, "the target has no row that is finite"]
         more = mean_products(sums) - self.gram / self.n
         if self.err_in + float(np.vdot(more, self.spread.matrix)) < 0:
             found.append("the decomposed error is negative: its parts are far apart")
         return found
+
+    def _z(self, x: np.ndarray) -> np.ndarray:
+        return np.concatenate([np.ones((len(x), 1)), x - self.centre], axis=1)
 
     def _predicted(self, x: np.ndarray, theta: np.ndarray) -> np.ndarray:
         return np.asarray(x, np.float64) @ theta[1:] + (self.middle + theta[0] - self.centre @ theta[1:])

@@ -106,7 +106,7 @@ def target_sums(rows: Rows, centre: np.ndarray, noise: bool) -> Sums:
         "noise" (1 + p, B) of z noise' and "noise_square" (B,).
     """
     width = _width(rows, "noise") if noise else 0
-    rows = rows.only("noise") if noise else _with_one_column(rows)
+    rows = rows.only("noise") if noise else rows.only()
     q = 1 + rows.n_markers
     layout = {"gram": (1, q, q), "cross": (1, q, width), "square": (1, width), "rows": ()}
     found = passes.total(_target_block, rows, layout, centre=centre, noise=noise)
@@ -155,11 +155,6 @@ def _target_block(block: Block, centre: np.ndarray, noise: bool) -> dict[str, An
     with np.errstate(over="ignore", invalid="ignore"):
         found = dispatch.regression_sums(block.x, outcomes, group, 1, centre)
     return {**found, "rows": len(block.valid)}
-
-
-def _with_one_column(rows: Rows) -> Rows:
-    """Nothing is read beside X."""
-    return rows.only()
 
 
 def _width(rows: Rows, name: str) -> int:
