@@ -14,6 +14,7 @@ import numpy as np
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Column, Rows
 from scaleshift.blocks.folds import Folds, divide
+from scaleshift.blocks.rows import with_columns
 from scaleshift.errors import DataError
 
 
@@ -64,6 +65,23 @@ class GroupBuckets:
     def __call__(self, block: Block) -> np.ndarray:
         """Bucket of each row of a block."""
         return self.bucket[block.columns["group"]]
+
+
+@dataclass(frozen=True)
+class SplitBuckets:
+    """Parts that the user has given row by row, whatever groups there are beside."""
+
+    n: int
+    bucket: np.ndarray  # (n_rows,) of each row
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return self.bucket.nbytes
+
+    def __call__(self, block: Block) -> np.ndarray:
+        """Bucket of each row of a block."""
+        return self.bucket[block.start : block.start + len(block.valid)].astype(np.int64)
 
 
 def random_buckets(rows: Rows, n: int, seed: int) -> Buckets:
@@ -122,6 +140,28 @@ def group_buckets(rows: Rows, n: int, seed: int, signs: Sequence[np.ndarray] = (
         bucket[group] = filled.argmin()
         filled[bucket[group]] += share[group]
     return GroupBuckets(n, bucket)
+
+
+def split_buckets(rows: Rows, splits: Sequence[Any], seed: int) -> Buckets:
+    """Rows that a splitter tests together: a pass over the labels. Splits without a label are none.
+
+    Parameters
+    ----------
+    rows : Rows
+        With the column "label".
+    splits : sequence of (train, test)
+        As of `given_splits`.
+    seed : int
+
+    Raises
+    ------
+    DataError
+        As `given_splits`; and if one split alone tests rows with a label.
+    """
+    column = given_splits(splits, rows.x.shape[0])
+    found = group_buckets(with_columns(rows, group=column), len(splits), seed).bucket
+    narrow = np.min_scalar_type(int(found.max()))
+    return SplitBuckets(int(found.max()) + 1, found.astype(narrow)[column.values])
 
 
 def given_splits(splits: Sequence[Any], n_rows: int) -> Column:

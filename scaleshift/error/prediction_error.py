@@ -28,7 +28,7 @@ REFITS = ("cold", "warm", "never")
 
 
 def _is_alpha(value: Any) -> bool:
-    return value is None or 0 <= value < 1e100
+    return value is None or (np.ndim(value) == 0 and 0 <= value < 1e100)
 
 
 def _is_model(value: Any) -> bool:
