@@ -89,7 +89,7 @@ def random_buckets(rows: Rows, n: int, seed: int) -> Buckets:
     return RandomBuckets(divide(rows, "label", n, seed, "buckets"))
 
 
-def group_buckets(rows: Rows, n: int, seed: int, signs: Sequence[np.ndarray] = ()) -> Buckets:
+def group_buckets(rows: Rows, n: int, seed: int, signs: Sequence[np.ndarray] = ()) -> GroupBuckets:
     """Divide groups, the largest first, each to the bucket that has the fewest rows: a pass over two columns.
 
     Parameters

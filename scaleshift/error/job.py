@@ -79,6 +79,8 @@ def of_classes(model: Any) -> bool:
     """Whether a model predicts classes, rather than numbers."""
     if isinstance(model, str):
         return model in CATEGORICAL
+    if isinstance(model, type):
+        raise DataError(f"model={model.__name__} is a class: pass an object, {model.__name__}()")
     if hasattr(model, "predict_proba"):
         return True
     return hasattr(model, "__sklearn_tags__") and is_classifier(model)  # others have no tags to ask
@@ -112,7 +114,7 @@ def loss_of(asked: Asked) -> Any:
 def job_of(asked: Asked, X: Any, y: Any, groups: Any, noise: Mapping[str, Any] | None, seed: int) -> Job:
     """Rows with outcomes, their folds, and what is asked of them: a pass over outcomes and groups alone."""
     n_bootstrap = asked.n_bootstrap
-    rows = _labelled(asked, X, y, groups)
+    rows = _in_order_of(asked, _labelled(asked, X, y, groups))
     _enough(rows)
     if noise is not None:
         rows, n_bootstrap = _with_noise(rows, noise)
@@ -142,6 +144,8 @@ def _labelled(asked: Asked, X: Any, y: Any, groups: Any) -> Rows:
         rows = as_rows(X, y, sample, invalid=asked.invalid)
         if "label" not in rows.columns:
             raise DataError("y is missing, and X brings no labels: pass one label a row")
+        if isinstance(asked.model, str):  # estimators may know of labels that no row has
+            rows = _with_labels_of_rows(rows)
     else:
         rows = with_numbers(as_rows(X, None, sample, invalid=asked.invalid), outcome=_numbers(X, y))
         values = rows.columns["outcome"].values
@@ -154,6 +158,26 @@ def _labelled(asked: Asked, X: Any, y: Any, groups: Any) -> Rows:
         rows = with_columns(rows, group=rows.columns["sample"])
         return rows.only(*names, "group")
     return rows.only(*names)
+
+
+def _with_labels_of_rows(rows: Rows) -> Rows:
+    """Without the labels that no row has: categories of another part of a study."""
+    found = passes.counts(rows, "label") > 0
+    column = rows.columns["label"]
+    if found.all() or not column.coded:
+        return rows
+    code = np.append(np.where(found, np.cumsum(found) - 1, -1), -1)  # that of no label, -1, is the last
+    lazy = isinstance(column.values, da.Array)
+    values = column.values.map_blocks(code.take, dtype=code.dtype) if lazy else code[column.values]
+    return with_columns(rows, label=Column(values, rows.categories("label")[found], coded=True))
+
+
+def _in_order_of(asked: Asked, rows: Rows) -> Rows:
+    """The columns that a fitted model names, in its order: it would take others for them."""
+    names = getattr(asked.model, "feature_names_in_", None)
+    if asked.refit != "never" or isinstance(asked.model, str) or names is None or rows.markers is None:
+        return rows
+    return rows.matched(tuple(map(str, names)), len(names), rows.treatment)
 
 
 def _numbers(X: Any, y: Any) -> Any:
@@ -287,7 +311,7 @@ def checked_noise(noise: np.ndarray, *, uniform: bool) -> np.ndarray:
         raise DataError("noise is not finite: give standard normal numbers, or of classes uniform ones")
     if uniform and noise.size and not (noise.min() >= 0 and noise.max() < 1):
         raise DataError(
-            f"noise runs from {noise.min():.3g} to {noise.max():.3g}: labels are drawn by uniform numbers from "
-            "0, below 1"
+            f"noise runs from {noise.min():.3g} to {noise.max():.3g}: labels are drawn by uniform numbers "
+            "from 0, below 1"
         )
     return noise

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from scaleshift.blocks.block import Rows
@@ -55,7 +54,7 @@ def named(targets: Any) -> dict[str, Any]:
 
     Examples
     --------
-    >>> list(named(np.ones((2, 1)))), list(named({"site B": np.ones((2, 1))}))
+    >>> list(named([[1.0]])), list(named({"site B": [[1.0]]}))
     (['target'], ['site B'])
     """
     if not isinstance(targets, Mapping) or isinstance(targets, xr.Dataset):
