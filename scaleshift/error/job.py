@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import dask.array as da
 import numpy as np
+import xarray as xr
 from sklearn.base import is_classifier
 
 from scaleshift.blocks import passes
@@ -139,6 +140,8 @@ def job_of(asked: Asked, X: Any, y: Any, groups: Any, noise: Mapping[str, Any] |
 def _labelled(asked: Asked, X: Any, y: Any, groups: Any) -> Rows:
     """Rows with the column "label": classes, or 0 where a number is known; then with "outcome" too."""
     own = isinstance(groups, str) and groups == "sample"
+    if own and not (isinstance(X, xr.Dataset) and X.sizes.get("sample", 0)):
+        raise DataError("groups='sample': X brings no samples, as a cells dataset does: pass one group a row")
     sample = None if own else groups
     if of_classes(asked.model):
         rows = as_rows(X, y, sample, invalid=asked.invalid)
@@ -156,6 +159,8 @@ def _labelled(asked: Asked, X: Any, y: Any, groups: Any) -> Rows:
     names = [name for name in ("label", "outcome") if name in rows.columns]
     if groups is not None:
         rows = with_columns(rows, group=rows.columns["sample"])
+        if asked.cv is None and (passes.counts(rows, "group") > 0).sum() < 2:
+            raise DataError("all rows are of one group, which tells nothing of others: leave groups out")
         return rows.only(*names, "group")
     return rows.only(*names)
 
