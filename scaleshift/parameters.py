@@ -9,6 +9,8 @@ import numpy as np
 
 from scaleshift.errors import DataError
 
+LONGEST = 80  # characters of a value in a message
+
 
 def check(name: str, value: Any, meaningful: Callable[[Any], Any], expected: str) -> None:
     """Refuse a value that is not `meaningful`, or that this cannot even be asked of.
@@ -25,7 +27,19 @@ def check(name: str, value: Any, meaningful: Callable[[Any], Any], expected: str
     except (TypeError, ValueError, OverflowError):  # not to be compared with a number, or an array
         fine = False
     if not fine:
-        raise DataError(f"{name}={value!r}: expected {expected}")
+        raise DataError(f"{name}={shown(value)}: expected {expected}")
+
+
+def shown(value: Any) -> str:
+    """A value as it is written in Python, in one line that is not too long.
+
+    Examples
+    --------
+    >>> shown("high"), len(shown(list(range(1000))))
+    ("'high'", 80)
+    """
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
 
 
 def check_switch(name: str, value: Any) -> None:

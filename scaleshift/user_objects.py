@@ -28,7 +28,7 @@ def ask(thing: Any, method: str, *arguments: Any) -> Any:
         return getattr(thing, method)(*arguments)
     except Exception as error:
         name = type(thing).__name__
-        raise DataError(f"{name}.{method} failed ({type(error).__name__}: {error})") from error
+        raise DataError(f"{name}.{method} failed ({type(error).__name__}: {one_line(error)})") from error
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -48,7 +48,18 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except Exception as error:
-        raise DataError(f"{name_of(function)} failed ({type(error).__name__}: {error})") from error
+        raise DataError(f"{name_of(function)} failed ({type(error).__name__}: {one_line(error)})") from error
+
+
+def one_line(error: Exception) -> str:
+    r"""What an error says, in one line.
+
+    Examples
+    --------
+    >>> one_line(ValueError("two\nlines"))
+    'two lines'
+    """
+    return " ".join(str(error).split())
 
 
 def name_of(function: Callable[..., Any]) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Column, Rows
 from scaleshift.blocks.folds import Folds, divide
+from scaleshift.blocks.rows import with_columns
 from scaleshift.errors import DataError
 
 
@@ -55,7 +56,6 @@ class GroupBuckets:
 
     n: int
     bucket: np.ndarray  # (n_groups,) of each group
-    column: str = "group"
 
     @property
     def nbytes(self) -> int:
@@ -64,7 +64,24 @@ class GroupBuckets:
 
     def __call__(self, block: Block) -> np.ndarray:
         """Bucket of each row of a block."""
-        return self.bucket[block.columns[self.column]]
+        return self.bucket[block.columns["group"]]
+
+
+@dataclass(frozen=True)
+class SplitBuckets:
+    """Parts that the user has given row by row, whatever groups there are beside."""
+
+    n: int
+    bucket: np.ndarray  # (n_rows,) of each row
+
+    @property
+    def nbytes(self) -> int:
+        """What it weighs in a graph."""
+        return self.bucket.nbytes
+
+    def __call__(self, block: Block) -> np.ndarray:
+        """Bucket of each row of a block."""
+        return self.bucket[block.start : block.start + len(block.valid)].astype(np.int64)
 
 
 def random_buckets(rows: Rows, n: int, seed: int) -> Buckets:
@@ -72,23 +89,19 @@ def random_buckets(rows: Rows, n: int, seed: int) -> Buckets:
     return RandomBuckets(divide(rows, "label", n, seed, "buckets"))
 
 
-def group_buckets(
-    rows: Rows, n: int, seed: int, signs: Sequence[np.ndarray] = (), column: str = "group"
-) -> Buckets:
+def group_buckets(rows: Rows, n: int, seed: int, signs: Sequence[np.ndarray] = ()) -> GroupBuckets:
     """Divide groups, the largest first, each to the bucket that has the fewest rows: a pass over two columns.
 
     Parameters
     ----------
     rows : Rows
-        With the columns "label" and `column`.
+        With the columns "label" and "group".
     n : int
         Fewer where there are fewer groups.
     seed : int
         Of the order of groups of one size.
     signs : sequence of numpy.ndarray of int8, shape (n_labels,)
         Which labels each contrast holds against which.
-    column : str, default "group"
-        Whose categories are the groups.
 
     Raises
     ------
@@ -104,7 +117,7 @@ def group_buckets(
     >>> sorted(group_buckets(rows, 5, seed=0).bucket.tolist())
     [0, 1, 2]
     """
-    by_group = passes.crossed(rows, column, "label")[:, 1:]  # (n_groups, n_labels)
+    by_group = passes.crossed(rows, "group", "label")[:, 1:]  # (n_groups, n_labels)
     n_groups = int((by_group.sum(axis=1) > 0).sum())
     if n_groups < 2:
         raise DataError(f"groups hold {n_groups} group(s) with labels: cross-validation needs 2 at least")
@@ -126,7 +139,29 @@ def group_buckets(
     for group in order:
         bucket[group] = filled.argmin()
         filled[bucket[group]] += share[group]
-    return GroupBuckets(n, bucket, column)
+    return GroupBuckets(n, bucket)
+
+
+def split_buckets(rows: Rows, splits: Sequence[Any], seed: int) -> Buckets:
+    """Rows that a splitter tests together: a pass over the labels. Splits without a label are none.
+
+    Parameters
+    ----------
+    rows : Rows
+        With the column "label".
+    splits : sequence of (train, test)
+        As of `given_splits`.
+    seed : int
+
+    Raises
+    ------
+    DataError
+        As `given_splits`; and if one split alone tests rows with a label.
+    """
+    column = given_splits(splits, rows.x.shape[0])
+    found = group_buckets(with_columns(rows, group=column), len(splits), seed).bucket
+    narrow = np.min_scalar_type(int(found.max()))
+    return SplitBuckets(int(found.max()) + 1, found.astype(narrow)[column.values])
 
 
 def given_splits(splits: Sequence[Any], n_rows: int) -> Column:

@@ -167,8 +167,20 @@ def first_rows(rows: Rows, n: int) -> np.ndarray:
     return np.nan_to_num(x, nan=0, posinf=0, neginf=0) if x.dtype.kind == "f" else x
 
 
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise DataError of a masked array, in memory or lazy: what lies under its mask would count.
+
+    Examples
+    --------
+    >>> refuse_masked([1, 2], "y")
+    """
+    if isinstance(getattr(values, "_meta", values), np.ma.MaskedArray):
+        raise DataError(f"{name} is a masked array: fill it first, with {name}.filled(...)")
+
+
 def _numbers(values: Any, name: str) -> Any:
     """An array of numbers, of one dimension or two."""
+    refuse_masked(values, name)
     if isinstance(values, xr.DataArray):
         values = values.data
     if isinstance(values, pd.DataFrame | pd.Series):
@@ -226,6 +238,7 @@ def known_chunks(x: Any) -> Any:
 
 def _column(values: Any, name: str) -> Column:
     """Labels in memory become codes at once; lazy ones cost a pass over them and are encoded in the tasks."""
+    refuse_masked(values, name)
     if isinstance(values, xr.DataArray):
         values = values.data
     if not isinstance(values, da.Array):

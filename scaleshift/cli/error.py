@@ -107,6 +107,7 @@ def error(context: click.Context, store: str, **given: Any) -> None:
     _check_usage(context, store)
     options.make_folder(output)
     _refuse_foreign(output)
+    error_state.refuse_unwritable(state)
     with options.computing(given["scheduler"], given["quiet"]), reading(store):
         answer = answered(context, asked)
     if state is not None:

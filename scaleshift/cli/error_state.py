@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,14 +41,27 @@ def write(monitor: Monitor, path: Path) -> None:
     from scaleshift import persistence
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         if _is_empty(path):
             path.rmdir()  # a state is put in place as a whole
         persistence.save(monitor, path)
     except OSError as error:
-        raise DataError(
-            f"--state {path} cannot be written ({error.strerror}): choose another folder"
-        ) from error
+        raise _unwritable(path, error) from error
+
+
+def refuse_unwritable(path: Path | None) -> None:
+    """Raise before a long fit where its state could not be written."""
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(path.parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> DataError:
+    return DataError(f"--state {path} cannot be written ({error.strerror}): choose another folder")
 
 
 def refuse_unsavable(model: Any) -> None:

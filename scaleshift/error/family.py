@@ -54,8 +54,8 @@ class Settings:
 class Job:
     """What an engine learns from."""
 
-    rows: Rows  # columns "label", and of numbers "outcome" (NaN: none); "group" or "split" where folds are of
-    # these; "train" and "fresh", (n, B) numbers, where noise was given
+    rows: Rows  # columns "label", and of numbers "outcome" (NaN: none); "group" where there are groups;
+    # "train" and "fresh", (n, B) numbers, where noise was given
     buckets: Buckets | None  # folds; None: no cross-validation
     settings: Settings
 

@@ -118,4 +118,9 @@ def _called(loss: Callable[[Any, Any], Any], y: np.ndarray, prediction: np.ndarr
             f"loss {name_of(loss)} gave {found.dtype} of shape {found.shape} for {len(y)} rows: expected one "
             "number a row"
         )
+    if not np.isfinite(found).all():
+        raise DataError(
+            f"loss {name_of(loss)} gave NaN or infinite values: expected a number a row, also of labels "
+            "that it is not likely to have (clip probabilities)"
+        )
     return found.astype(np.float64)

@@ -25,10 +25,11 @@ from scaleshift.parameters import check, check_level, is_switch, is_whole
 Meaning = tuple[Callable[[Any], Any], str]
 GENERATORS = ("auto", "plugin", "relaxed", "ols")
 REFITS = ("cold", "warm", "never")
+OF_FIT = ("model", "generator", "alpha", "penalty", "n_bootstrap", "level", "tol", "refit", "scale")
 
 
 def _is_alpha(value: Any) -> bool:
-    return value is None or 0 <= value < 1e100
+    return value is None or (np.ndim(value) == 0 and 0 <= value < 1e100)
 
 
 def _is_model(value: Any) -> bool:
@@ -140,7 +141,7 @@ class PredictionError(BaseEstimator):
         "penalty": (lambda value: value in ("l1", "l2"), "'l1' or 'l2'"),
         "cv": (_is_cv, "a number from 2, a list of (train, test), or None"),
         "n_bootstrap": (lambda value: is_whole(value) and value >= 2, "a whole number from 2"),
-        "tol": (lambda value: value is None or value > 0, "a number above 0, or None"),
+        "tol": (lambda value: value is None or 0 < value < np.inf, "a number above 0, or None"),
         "forget": (lambda value: 0 <= value < 1, "a number from 0, below 1"),
         "refit": (lambda value: value in REFITS, f"one of {', '.join(REFITS)}"),
         "scale": (is_switch, "True or False"),
@@ -212,8 +213,7 @@ class PredictionError(BaseEstimator):
         DataError
             Parameters without a meaning, too few rows, one label alone, values that are not finite.
         """
-        for name, (meaningful, expected) in self.MEANINGS.items():
-            check(name, getattr(self, name), meaningful, expected)
+        self._check(*self.MEANINGS)
         check_level(self.level)
         methods_of(self.method)
         self.seed_ = resuming.seed_of(self.checkpoint, self.random_state)
@@ -265,6 +265,7 @@ class PredictionError(BaseEstimator):
             As of `predict`, of the targets named. The rows behind `effective_sample_size`, `far` and the
             comparators are those of this update.
         """
+        self._check("forget")  # which may have been set after the fit
         for name, state in (newer := self._states(targets, None)).items():
             before = self.targets_.get(name)
             newer[name] = state if before is None else before.then(state, self.forget)
@@ -302,7 +303,12 @@ class PredictionError(BaseEstimator):
         from scaleshift import persistence
 
         check_is_fitted(self, "family_")
-        persistence.save(self, path)
+        try:
+            persistence.save(self, path)
+        except OSError as error:
+            raise DataError(
+                f"{os.fspath(path)} cannot be written ({error.strerror}): choose another path"
+            ) from error
 
     @property
     def error_in_sample_(self) -> xr.DataArray:
@@ -323,6 +329,12 @@ class PredictionError(BaseEstimator):
 
     # What these are made of ----------------------------------------------------------------------------
 
+    def _check(self, *names: str) -> None:
+        """Refuse parameters without a meaning."""
+        for name in names:
+            meaningful, expected = self.MEANINGS[name]
+            check(name, getattr(self, name), meaningful, expected)
+
     def _states(self, targets: Any, noise: Any) -> dict[str, TargetState]:
         check_is_fitted(self, "family_")
         asked = named(targets)
@@ -331,12 +343,14 @@ class PredictionError(BaseEstimator):
         return telling.states(self.family_, rows, self.settings_, self.classes_, with_noise=noise is not None)
 
     def _answer(self, states: Mapping[str, TargetState]) -> xr.Dataset:
+        fitted = {name: getattr(self.settings_, name) for name in OF_FIT}  # whatever was set since
+        fitted["method"] = self.settings_.methods
         found = {
             name: telling.of_target(self.family_, self.held_out_, state, self.settings_)
             for name, state in states.items()
         }
         told = result.attributes(
-            self.get_params(),
+            {**self.get_params(), **fitted},
             seed=self.seed_,
             loss=result.loss_name(self.settings_.loss),
             generator=self.generator_,

@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from scaleshift.blocks.block import Rows
 from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.error.family import Sums
 from scaleshift.error.held_out import Seen
-from scaleshift.error.job import by_row
+from scaleshift.error.job import noise_by_row
 from scaleshift.errors import DataError, ScaleshiftError
 
 ONE = "target"  # name of a target that has none
@@ -55,7 +54,7 @@ def named(targets: Any) -> dict[str, Any]:
 
     Examples
     --------
-    >>> list(named(np.ones((2, 1)))), list(named({"site B": np.ones((2, 1))}))
+    >>> list(named([[1.0]])), list(named({"site B": [[1.0]]}))
     (['target'], ['site B'])
     """
     if not isinstance(targets, Mapping) or isinstance(targets, xr.Dataset):
@@ -76,7 +75,7 @@ def rows_of(name: str, X: Any, like: Any, noise: Any = None) -> Rows:
     name : str
     X : array-like, shape (m, n_features), or a cells dataset
     like : object
-        With `markers_`, `n_features_in_`, `treatment_` and `invalid` of the fit.
+        With `markers_`, `n_features_in_`, `treatment_`, `classes_`, `settings_` and `invalid` of the fit.
     noise : array-like, shape (B, m), optional
     """
     with naming(name):
@@ -84,7 +83,11 @@ def rows_of(name: str, X: Any, like: Any, noise: Any = None) -> Rows:
         rows = rows.matched(like.markers_, like.n_features_in_, like.treatment_)
         if not rows.x.shape[0]:
             raise DataError("no rows")
-        return rows if noise is None else with_numbers(rows, noise=_noise_by_row(noise, rows.x.shape[0]))
+        if noise is None:
+            return rows
+        n, uniform = rows.x.shape[0], like.classes_ is not None
+        n_replicates = like.settings_.n_bootstrap
+        return with_numbers(rows, noise=noise_by_row(noise, n, uniform=uniform, n_replicates=n_replicates))
 
 
 @contextlib.contextmanager
@@ -109,16 +112,10 @@ def noise_of(noise: Any, names: list[str]) -> dict[str, Any]:
     given = noise.get("target") if isinstance(noise, Mapping) else None
     if given is None:
         raise DataError("noise of predict holds no 'target': pass {'target': (n_replicates, m)}")
-    if not isinstance(given, Mapping):
-        given = {names[0]: given}
+    given = (
+        {str(name): one for name, one in given.items()} if isinstance(given, Mapping) else {names[0]: given}
+    )
     missing = [name for name in names if name not in given]
     if missing:
         raise DataError(f"noise['target'] lacks the target {missing[0]!r}: pass {{name: (n_replicates, m)}}")
     return {name: given[name] for name in names}
-
-
-def _noise_by_row(noise: Any, n: int) -> Any:
-    shape = np.shape(noise)
-    if len(shape) != 2 or shape[1] != n:
-        raise DataError(f"noise has the shape {shape}: expected (n_replicates, {n})")
-    return by_row(noise)

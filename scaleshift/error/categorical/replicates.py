@@ -48,7 +48,7 @@ def uniform_numbers(block: Block, name: str, seed: int, stream: str, n_replicate
 
 def needed(rows: Rows, *noise_columns: str) -> Rows:
     """The rows with the columns that a pass over them reads."""
-    names = [name for name in ("label", "group", "split", *noise_columns) if name in rows.columns]
+    names = [name for name in ("label", "group", *noise_columns) if name in rows.columns]
     return rows.only(*names)
 
 

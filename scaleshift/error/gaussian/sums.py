@@ -84,7 +84,7 @@ def source_sums(rows: Rows, buckets: Buckets | None, given_noise: bool) -> Sourc
         raise DataError(
             f"noise has {widths[0]} replicates for 'train' and {widths[1]} for 'fresh': give as many of both"
         )
-    beside = [name for name in ("label", "group", "split") if name in rows.columns]
+    beside = [name for name in ("label", "group") if name in rows.columns]
     rows = rows.only("outcome", *beside, *noise)
     centre, middle = _first_means(rows)
     k, q, m = buckets.n if buckets else 1, 1 + rows.n_markers, 1 + sum(widths)

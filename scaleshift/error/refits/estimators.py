@@ -15,6 +15,8 @@ from scaleshift.errors import DataError
 from scaleshift.models.predicting import Predictor, known_classes, other_classes
 from scaleshift.user_objects import ask
 
+FAR_OFF = 1e-3  # from 1: sum of a row of probabilities, also of float16
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -36,10 +38,18 @@ class Asked:
         if not len(x):
             return np.empty(0 if self.classes is None else (0, len(self.classes)))
         if self.classes is None:
-            return Predictor(self.model, None, None)(x, 0).astype(np.float64)
+            numbers = Predictor(self.model, None, None)(x, 0).astype(np.float64)
+            if not np.isfinite(numbers).all():
+                raise DataError(f"{type(self.model).__name__}.predict gave NaN or infinite values")
+            return numbers
         known = known_classes(self.model)
         own = self.classes if known is None else known
         found = Predictor(self.model, own, None)(x, 0)
+        if not (found.min() >= -FAR_OFF and np.abs(found.sum(axis=1) - 1).max() <= FAR_OFF):
+            raise DataError(
+                f"{type(self.model).__name__}.predict_proba gave rows that are no probabilities: expected "
+                "numbers from 0 whose sum over classes is 1"
+            )
         every = np.zeros((len(x), len(self.classes)))
         every[:, self._places(own)] = found
         return every

@@ -124,6 +124,7 @@ class RefitFamily:
         scores = scores[:n_bootstrap]
         if np.isnan(scores[:, 0, 0]).all():
             causes = [cause for result in found.values() for cause in result["cause"].tolist() if cause]
+            causes = causes or ["its losses are no numbers"]
             raise DataError(
                 f"none of {len(causes)} refits to drawn outcomes succeeded, the first: {causes[0]}; try the "
                 "estimator on outcomes with more noise, or ask for method='cv' alone"

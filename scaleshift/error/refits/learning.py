@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scaleshift.blocks import passes
-from scaleshift.error.family import Family, Job
+from scaleshift.error.family import Family, Job, Settings
 from scaleshift.error.refits.estimators import check_estimator, settled
 from scaleshift.error.refits.family import BY_REFITS, RefitFamily
 from scaleshift.error.refits.frozen import learn_frozen
@@ -17,6 +17,7 @@ from scaleshift.error.refits.worlds import Labels, Numbers, World, best_temperat
 from scaleshift.errors import DataError
 
 GENERATORS = ("auto", "plugin")
+BY_PROBABILITIES = ("average_confidence", "difference_of_confidence", "average_thresholded_confidence")
 
 
 def learn(job: Job) -> Family:
@@ -58,10 +59,12 @@ def learn(job: Job) -> Family:
         )
     draws = any(method in BY_REFITS for method in settings.methods)
     check_estimator(settings.model, settings.refit, draws=draws, numbers=numbers)
+    if not numbers:
+        _check_sure(settings)
     if settings.refit == "never":
         return learn_frozen(job)
     classes = None if numbers else rows.categories("label")
-    used = [name for name in ("outcome", "label", "group", "split") if name in rows.columns]
+    used = [name for name in ("outcome", "label", "group") if name in rows.columns]
     gathered = passes.gather({"source": rows.only(*used)}, divided, buckets=job.buckets)
     if gathered.n_rows["source"] < 2:
         raise DataError(
@@ -87,6 +90,19 @@ def learn(job: Job) -> Family:
         source=rows.only(*only),
         buckets=job.buckets,
     )
+
+
+def _check_sure(settings: Settings) -> None:
+    """Refuse a model of labels alone where it is believed: it would expect no errors at all."""
+    model, name = settings.model, type(settings.model).__name__
+    believed = [method for method in settings.methods if method in BY_PROBABILITIES]
+    if settings.generator == "plugin":
+        believed += [method for method in settings.methods if method in BY_REFITS]
+    if believed and not hasattr(model, "predict_proba"):
+        raise DataError(
+            f"model {name} has no predict_proba, which {believed[0]!r} takes as it is: leave that method "
+            "out, or wrap the model, sklearn.calibration.CalibratedClassifierCV(model)"
+        )
 
 
 def _held_out_loss(folds: list[dict[str, np.ndarray]]) -> tuple[float, float]:
