@@ -116,7 +116,7 @@ def loss_of(asked: Asked) -> Any:
 def job_of(asked: Asked, X: Any, y: Any, groups: Any, noise: Mapping[str, Any] | None, seed: int) -> Job:
     """Rows with outcomes, their folds, and what is asked of them: a pass over outcomes and groups alone."""
     n_bootstrap = asked.n_bootstrap
-    rows = _in_order_of(asked, _labelled(asked, X, y, groups))
+    rows = _in_order_of(asked, labelled(asked, X, y, groups))
     _enough(rows)
     if noise is not None:
         rows, n_bootstrap = _with_noise(rows, noise)
@@ -139,7 +139,7 @@ def job_of(asked: Asked, X: Any, y: Any, groups: Any, noise: Mapping[str, Any] |
     return Job(rows, _folds(asked, rows, seed), settings)
 
 
-def _labelled(asked: Asked, X: Any, y: Any, groups: Any) -> Rows:
+def labelled(asked: Asked, X: Any, y: Any, groups: Any = None) -> Rows:
     """Rows with the column "label": classes, or 0 where a number is known; then with "outcome" too."""
     own = isinstance(groups, str) and groups == "sample"
     if own and not (isinstance(X, xr.Dataset) and X.sizes.get("sample", 0)):

@@ -8,29 +8,31 @@ import numpy as np
 import xarray as xr
 
 from scaleshift.blocks import passes
-from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.block import Block
 from scaleshift.error.family import Family
+from scaleshift.error.job import labelled
 from scaleshift.error.losses import Loss, observed_loss
 from scaleshift.kernels.reference import to_numpy
 
 
-def observed(family: Family, rows: Rows, loss: Loss, classes: np.ndarray | None) -> xr.Dataset:
+def observed(model: Any, X: Any, y: Any) -> xr.Dataset:
     """Mean loss of the model of all rows, and its standard error: one pass.
 
     Parameters
     ----------
-    family : Family
-    rows : Rows
-        With the column "outcome", or "label" of classes.
-    loss : str or callable
-    classes : numpy.ndarray, shape (K,), or None
-        What the model's probabilities are of. Rows of other labels have the probability 0.
+    model : PredictionError
+        Fitted.
+    X : array-like, shape (m, n_features), or a cells dataset
+    y : array-like, shape (m,), or None
+        Numbers or labels. Labels that the model does not know have the probability 0.
 
     Returns
     -------
     xarray.Dataset
         error, error_se, n_rows: NaN, NaN and 0 where no outcome is known.
     """
+    classes, loss = model.classes_, model.settings_.loss
+    rows = labelled(model, X, y).matched(model.markers_, model.n_features_in_, model.treatment_)
     every, code = None, None
     if classes is not None:
         known, here = classes.tolist(), rows.categories("label").tolist()
@@ -38,7 +40,9 @@ def observed(family: Family, rows: Rows, loss: Loss, classes: np.ndarray | None)
         code = np.array([[*known, *extra].index(label) for label in here], np.int64)
         every = np.array([*known, *extra], classes.dtype if not extra else None)
     layout: dict[str, tuple[int, ...]] = {"n": (), "loss": (), "square": ()}
-    told = passes.total(observed_leaf, rows, layout, family=family, loss=loss, classes=every, code=code)
+    told = passes.total(
+        observed_leaf, rows, layout, family=model.family_, loss=loss, classes=every, code=code
+    )
     n = float(told["n"])
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = told["loss"] / n

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 import numpy as np
 import xarray as xr
@@ -16,32 +16,15 @@ from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.error import engines, result, telling
 from scaleshift.error.family import Family, Settings
 from scaleshift.error.held_out import HeldOut, held_out
-from scaleshift.error.job import MODELS, job_of, methods_of
+from scaleshift.error.job import job_of, methods_of
+from scaleshift.error.meanings import MEANINGS
+from scaleshift.error.observed import observed
 from scaleshift.error.targets import TargetState, named, noise_of, rows_of
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
-from scaleshift.parameters import check, check_level, is_switch, is_whole
+from scaleshift.parameters import check, check_level
 
-Meaning = tuple[Callable[[Any], Any], str]
-GENERATORS = ("auto", "plugin", "relaxed", "ols")
-REFITS = ("cold", "warm", "never")
 OF_FIT = ("model", "generator", "alpha", "penalty", "n_bootstrap", "level", "tol", "refit", "scale")
-
-
-def _is_alpha(value: Any) -> bool:
-    return value is None or (np.ndim(value) == 0 and 0 <= value < 1e100)
-
-
-def _is_model(value: Any) -> bool:
-    if isinstance(value, str):
-        return value in MODELS
-    return hasattr(value, "predict") or hasattr(
-        value, "predict_proba"
-    )  # models of ONNX have the latter alone
-
-
-def _is_cv(value: Any) -> bool:
-    return value is None or (is_whole(value) and value >= 2) or (isinstance(value, list) and len(value) >= 2)
 
 
 class PredictionError(BaseEstimator):
@@ -90,7 +73,7 @@ class PredictionError(BaseEstimator):
     level : float, default 0.95
         Of the intervals.
     forget : float, default 0
-        Share of what earlier updates of a target have told that each `update` forgets.
+        Share of what earlier updates of a target have told that each `update` forgets; 1: all of it.
     refit : {"cold", "warm", "never"}, default "cold"
         Of estimators: replicates are fitted from the start, or from the fitted model on (``warm_start`` or
         ``partial_fit``). "never": the model is fitted already, on other rows, and stays as it is.
@@ -133,21 +116,6 @@ class PredictionError(BaseEstimator):
     >>> bool(found["error"].loc["far", "direct"] > 1)
     True
     """
-
-    MEANINGS: ClassVar[Mapping[str, Meaning]] = {
-        "model": (_is_model, f"one of {', '.join(MODELS)}, or an estimator with fit and predict"),
-        "generator": (lambda value: value in GENERATORS, f"one of {', '.join(GENERATORS)}"),
-        "alpha": (_is_alpha, "a number from 0, or None"),
-        "penalty": (lambda value: value in ("l1", "l2"), "'l1' or 'l2'"),
-        "cv": (_is_cv, "a number from 2, a list of (train, test), or None"),
-        "n_bootstrap": (lambda value: is_whole(value) and value >= 2, "a whole number from 2"),
-        "tol": (lambda value: value is None or 0 < value < np.inf, "a number above 0, or None"),
-        "forget": (lambda value: 0 <= value < 1, "a number from 0, below 1"),
-        "refit": (lambda value: value in REFITS, f"one of {', '.join(REFITS)}"),
-        "scale": (is_switch, "True or False"),
-        "rechoose": (is_switch, "True or False"),
-        "invalid": (lambda value: value in ("raise", "drop"), "'raise' or 'drop'"),
-    }
 
     def __init__(
         self,
@@ -213,7 +181,7 @@ class PredictionError(BaseEstimator):
         DataError
             Parameters without a meaning, too few rows, one label alone, values that are not finite.
         """
-        self._check(*self.MEANINGS)
+        self._check(*MEANINGS)
         check_level(self.level)
         methods_of(self.method)
         self.seed_ = resuming.seed_of(self.checkpoint, self.random_state)
@@ -272,6 +240,33 @@ class PredictionError(BaseEstimator):
         self.targets_.update(newer)
         self._expose(newer)
         return self._answer(newer)
+
+    def observed(self, X: Any, y: Any = None) -> xr.Dataset:
+        """Error of the model on rows whose outcomes are known: what the expected one is held against.
+
+        Parameters
+        ----------
+        X : array-like, shape (m, n_features), or a cells dataset
+        y : array-like, shape (m,), optional
+            As in `fit`; labels that the model does not know are wrong whatever it says.
+
+        Returns
+        -------
+        xarray.Dataset
+            error, error_se (as if rows were independent), n_rows. The expected error is a mean over models
+            that other outcomes at the source's covariates would have given: this is one of them.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(5_000, 2))
+        >>> y = X @ np.ones(2) + rng.normal(size=5_000)
+        >>> model = PredictionError("ols").fit(X[:200], y[:200])
+        >>> bool(0.9 < model.observed(X[200:], y[200:])["error"] < 1.1)
+        True
+        """
+        check_is_fitted(self, "family_")
+        return observed(self, X, y)
 
     def extrapolation(self, X: Any) -> Any:
         """How far rows are from what the source tells of.
@@ -332,7 +327,7 @@ class PredictionError(BaseEstimator):
     def _check(self, *names: str) -> None:
         """Refuse parameters without a meaning."""
         for name in names:
-            meaningful, expected = self.MEANINGS[name]
+            meaningful, expected = MEANINGS[name]
             check(name, getattr(self, name), meaningful, expected)
 
     def _states(self, targets: Any, noise: Any) -> dict[str, TargetState]:

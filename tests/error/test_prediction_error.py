@@ -222,7 +222,7 @@ def test_extrapolation_is_lazy_and_grows_with_distance():
         ({"alpha": -1.0, "model": "lasso"}, "alpha="),
         ({"n_bootstrap": 1}, "n_bootstrap="),
         ({"level": 1.0}, "level="),
-        ({"forget": 1.0}, "forget="),
+        ({"forget": 1.1}, "forget="),
         ({"cv": 1}, "cv="),
     ],
 )
@@ -256,3 +256,34 @@ def test_folds_can_be_those_of_a_splitter(name):
     grouped = clone(model).set_params(cv=3).fit(x, y, groups=parts)
     assert found.error_cv_ == pytest.approx(grouped.error_cv_, rel=1e-8)
     assert np.isfinite(found.predict(target)["error_low"].loc["target", "direct"]) or name == "estimator"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_observed_errors_are_those_of_the_model(name):
+    model, data = MODELS[name]
+    x, y, _ = data()
+    fitted = clone(model).fit(x, y)
+    prediction = fitted.family_.predict(x[:50])
+    if data is numbers:
+        losses = (prediction - y[:50]) ** 2
+    else:
+        losses = fitted.classes_[prediction.argmax(axis=1)] != y[:50]
+    found = fitted.observed(da.from_array(x[:50], chunks=(20, -1)), y[:50])
+    assert found["error"].item() == pytest.approx(losses.mean())
+    assert found["error_se"].item() == pytest.approx(losses.std() / 50**0.5)
+    assert found["n_rows"].item() == 50
+
+
+def test_a_label_that_the_model_does_not_know_is_an_error():
+    x, y, _ = classes()
+    fitted = ss.PredictionError("logistic", alpha=0.05, n_bootstrap=5).fit(x, y)
+    assert fitted.observed(x[:4], ["new", "new", None, "new"])["error"].item() == 1
+    assert fitted.observed(x[:4], ["new", "new", None, "new"])["n_rows"].item() == 3
+
+
+def test_forgetting_everything_leaves_the_last_update():
+    x, y, target = numbers()
+    fitted = ss.PredictionError("ols", forget=1).fit(x, y)
+    fitted.update({"t": 3 * target})
+    last, alone = fitted.update({"t": target}), fitted.predict({"t": target})
+    xr.testing.assert_allclose(last, alone)
