@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from scaleshift.error.comparators import thresholding, weighting
+from scaleshift.error.discriminator import Shift
 from scaleshift.error.family import Answer
 from scaleshift.error.held_out import HeldOut, Seen, shift_of
 
@@ -17,14 +18,16 @@ NO_FOLDS = "no cross-validation: there are no folds"
 NO_CLASSES = "for classes alone: numbers have no confidence"
 TOO_FEW = "too few rows to tell source and target apart"
 NO_ROWS = "no rows"
+APART = "source and target hardly overlap: a weighted mean would say nothing"
+FEWEST_ROWS, LEAST_COVERAGE = 10, 0.1  # effective rows; share of the target that source rows stand for
 COUNTING = 'counts errors: for loss="counting" alone'
 
 
 def importance_weighted(held: HeldOut, target: Seen) -> Answer:
     """Self-normalised weighted mean of held-out losses; delta-method interval, NaN of grouped rows."""
     shift = shift_of(held, target)
-    if shift is None:
-        return Answer(np.nan, reason=TOO_FEW)
+    if shift is None or _hopeless(shift):
+        return Answer(np.nan, reason=TOO_FEW if shift is None else APART)
     found = weighting.weighted(weighting.sums_of(held.loss, shift.weight), held.level)
     reason = "" if held.is_held_out else NOT_HELD_OUT
     if held.is_grouped:  # rows of a group are no independent draws
@@ -36,8 +39,8 @@ def importance_weighted(held: HeldOut, target: Seen) -> Answer:
 def importance_weighted_cv(held: HeldOut, target: Seen) -> Answer:
     """Mean over folds of the fold's mean weighted loss; normal interval of rows, NaN of grouped ones."""
     shift = shift_of(held, target)
-    if shift is None:
-        return Answer(np.nan, reason=TOO_FEW)
+    if shift is None or _hopeless(shift):
+        return Answer(np.nan, reason=TOO_FEW if shift is None else APART)
     if not held.is_held_out:
         return Answer(np.nan, reason=NO_FOLDS)
     error = weighting.cross_validated(weighting.by_fold(held.loss, shift.weight, held.fold))
@@ -46,6 +49,11 @@ def importance_weighted_cv(held: HeldOut, target: Seen) -> Answer:
     spread = np.std(shift.weight * held.loss, ddof=1) / len(held.loss) ** 0.5
     reach = float(ndtri((1 + held.level) / 2) * spread)
     return Answer(error, low=max(error - reach, 0.0), high=error + reach)
+
+
+def _hopeless(shift: Shift) -> bool:
+    """Whether weights say nothing: a handful of rows decides, or all are far too small."""
+    return shift.effective_sample_size < FEWEST_ROWS or shift.coverage < LEAST_COVERAGE
 
 
 def average_confidence(held: HeldOut, target: Seen) -> Answer:
