@@ -56,10 +56,16 @@ def probabilities(logits: np.ndarray) -> np.ndarray:
 
 def log_totals(logits: np.ndarray) -> np.ndarray:
     """Give log sum_k exp(logit_k), the first of two classes with the logit 0: (m, t, n) -> (t, n)."""
-    if len(logits) == 1:
-        return np.maximum(logits[0], 0) + np.log1p(np.exp(-np.abs(logits[0])))
+    if len(logits) == 1:  # max(x, 0) - log p of |x|: log1p would cost three times as much
+        found: np.ndarray = probabilities(np.abs(logits))[0]
+        np.log(found, out=found)
+        return np.subtract(np.maximum(logits[0], 0), found, out=found)
     highest = logits.max(axis=0)
-    found: np.ndarray = np.log(np.exp(logits - highest).sum(axis=0)) + highest
+    each = logits - highest
+    categorical.exponentials(each.reshape(-1))
+    found = each.sum(axis=0)
+    np.log(found, out=found)
+    found += highest
     return found
 
 

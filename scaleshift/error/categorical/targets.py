@@ -13,7 +13,7 @@ from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.error.categorical.judging import Models
 from scaleshift.error.categorical.replicates import runs, uniform_numbers
-from scaleshift.error.categorical.scoring import losses, steps
+from scaleshift.error.categorical.scoring import expected_losses, losses, steps
 from scaleshift.error.family import Sums
 from scaleshift.kernels.cpu.categorical import drawn_losses, wrong_among_partners
 from scaleshift.kernels.logistic import class_probabilities, logits, probabilities, tiles
@@ -69,12 +69,10 @@ def _sum_tile(found: Sums, z: np.ndarray, uniforms: np.ndarray, models: Models) 
         wrong_among_partners(own[0], centre, likely, counts, n_partners(models), found["twice"])
         return
     likely = class_probabilities(own)
-    likely *= counts[:, None]
     own -= central
     around = np.concatenate([own, own], axis=-1)
     for step in range(1, n_partners(models) + 1):
         moved = around[..., step : step + own.shape[-1]] - offset
         moved += own
         moved += central
-        costs = losses(models.loss, moved, models.classes)
-        found["twice"] += np.einsum("ktb,ktb->b", likely, costs)
+        found["twice"] += counts @ expected_losses(models.loss, likely, moved, models.classes)
