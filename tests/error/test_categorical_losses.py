@@ -115,9 +115,11 @@ def test_the_correction_and_the_interval_come_from_replicates_as_the_truth():
         decided = family.predict(target)[:, 1] > 0.5
         errors.append(np.where(decided, 1 - truth, truth).mean())
         answers = family.answers(sums_of(family, target))
-        found.append([answers["direct"].error, answers["corrected"].error, *answers["direct"][2:4]])
+        limits = [*answers["direct"][2:4], *answers["decomposed"][2:4]]
+        found.append([answers["direct"].error, answers["corrected"].error, *limits])
     expected = np.mean(errors)
-    direct, corrected, low, high = np.transpose(found)
+    direct, corrected, low, high, low_decomposed, high_decomposed = np.transpose(found)
     assert direct.mean() > expected + 0.05
     assert abs(corrected.mean() - expected) < (direct.mean() - expected) / 2
     assert ((low < expected) & (expected < high)).mean() > 0.7
+    assert ((low_decomposed < expected) & (expected < high_decomposed)).mean() > 0.7

@@ -181,6 +181,7 @@ class Learning:
             n=int(self.counted.n.sum()),
             n_invalid=self.counted.n_invalid,
             apparent=self.judged.apparent,
+            apparent_spread=self.judged.apparent_spread,
             optimism=self.judged.optimism,
             in_replicates=self.judged.in_b,
             in_drawn=self.judged.drawn,
