@@ -140,9 +140,9 @@ def curve_sums(
     total = np.zeros(n_fits)
     for tile in tiles(len(z), max(m * n_fits, q)):
         rows = z[tile]
-        counts = np.repeat(rows[:, :1], n_fits, axis=1)  # (t, n_fits) 1 where a row counts in a fit
+        counts = np.broadcast_to(rows[:, :1], (len(rows), n_fits))  # 1 where a row counts in a fit
         if left_out is not None and fold is not None:
-            counts *= fold[tile, None] != left_out
+            counts = counts * (fold[tile, None] != left_out)
         found = logits(rows, theta)
         total += np.einsum("tc,tc->c", log_totals(found), counts)
         p = probabilities(found)

@@ -229,10 +229,12 @@ class CategoricalFamily:
         strayed = self.replicates - self.generator_theta  # (B, m, q)
         if strayed.shape[1] > 1:
             strayed = strayed - strayed.mean(axis=1, keepdims=True)
-        weights = strayed.reshape(-1, strayed.shape[-1]).T
+        weights = strayed.reshape(-1, strayed.shape[-1])
+        spread = weights.T @ weights / len(weights)
         found = np.empty(len(x))
-        for tile in tiles(len(x), weights.shape[1]):
-            found[tile] = ((self.frame.z(x[tile]) @ weights) ** 2).mean(axis=1)
+        for tile in tiles(len(x), len(spread)):
+            z = self.frame.z(x[tile])
+            np.einsum("ij,ij->i", z @ spread, z, out=found[tile])
         return found
 
     def by_feature(self, sums: Sums) -> None:
