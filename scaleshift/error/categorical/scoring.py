@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scaleshift.error.losses import SMALLEST, Loss, class_losses
+from scaleshift.kernels.cpu.categorical import exponentials
 from scaleshift.kernels.logistic import class_probabilities, log_totals, probabilities
 
 TIED = 4.5e-16  # logits that differ by no more have probabilities that are equal: the lower class is decided
@@ -83,9 +84,13 @@ def expected_losses(loss: Loss, truth: np.ndarray, logits: np.ndarray, classes: 
     1.0
     """
     if len(logits) == 1 and loss == "deviance":
-        x = np.clip(logits, -DEAREST / 2, DEAREST / 2)
-        found = log_totals(x)
-        found -= x[0] * truth[1]
+        x = np.clip(logits[0], -DEAREST / 2, DEAREST / 2)  # within these limits exp does not overflow
+        found = x.copy()
+        exponentials(found.reshape(-1))
+        found += 1
+        np.log(found, out=found)
+        x *= truth[1]
+        found -= x
         found *= 2
         return found
     if len(logits) == 1 and loss == "brier":  # 2 (p - t)^2 + 2 t (1 - t)
