@@ -178,7 +178,8 @@ class CategoricalFamily:
         Estimate by truth spreads as it does where replicates are the truth. The correction is as unsure as it
         is large, which counts as further spread. Measured at level .95 (150 to 500 rows, 5 to 25 features,
         targets at 1.7 to 2 times the source's scale): .90 to 1.00 of intervals held the error; .78 to .86
-        without it.
+        without it. How the share of an "auto" generator varies is not counted: with a penalty that is given
+        and far too strong .78 to .90.
         """
         ratio = self._ratios(sums)
         if not _enough(ratio):

@@ -59,20 +59,19 @@ def _sum_tile(found: Sums, z: np.ndarray, uniforms: np.ndarray, models: Models) 
     found["certain"] += counts @ (truth.max(axis=0) > CERTAIN)
     found["err"] += ((truth * counts)[:, None] @ each).sum(axis=(0, 1))
     drawn_losses(each, steps(truth), uniforms, counts, found["drawn"])
-    # A replicate's own generator: as far from it as the generator was from the model.
-    offset = central - logits(z, models.model[..., None])
-    own += offset
+    # A replicate's own generator strays from the generator as the replicate does from the model; its refits
+    # are other replicates that stray as it does.
+    centre = logits(z, models.model[..., None])
+    own -= centre
+    likely = own + central
     if models.loss == "counting" and len(own) == 1:
-        likely = probabilities(own.copy())[0]
-        own -= central
-        centre = np.ascontiguousarray((central - offset)[0, :, 0])
-        wrong_among_partners(own[0], centre, likely, counts, n_partners(models), found["twice"])
+        around = np.ascontiguousarray(centre[0, :, 0])
+        likely = probabilities(likely)
+        wrong_among_partners(own[0], around, likely[0], counts, n_partners(models), found["twice"])
         return
-    likely = class_probabilities(own)
-    own -= central
+    likely = class_probabilities(likely)
     around = np.concatenate([own, own], axis=-1)
+    own += centre
     for step in range(1, n_partners(models) + 1):
-        moved = around[..., step : step + own.shape[-1]] - offset
-        moved += own
-        moved += central
+        moved = own + around[..., step : step + own.shape[-1]]
         found["twice"] += counts @ expected_losses(models.loss, likely, moved, models.classes)
