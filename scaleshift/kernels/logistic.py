@@ -56,10 +56,16 @@ def probabilities(logits: np.ndarray) -> np.ndarray:
 
 def log_totals(logits: np.ndarray) -> np.ndarray:
     """Give log sum_k exp(logit_k), the first of two classes with the logit 0: (m, t, n) -> (t, n)."""
-    if len(logits) == 1:
-        return np.maximum(logits[0], 0) + np.log1p(np.exp(-np.abs(logits[0])))
+    if len(logits) == 1:  # max(x, 0) - log p of |x|: log1p would cost three times as much
+        found: np.ndarray = probabilities(np.abs(logits))[0]
+        np.log(found, out=found)
+        return np.subtract(np.maximum(logits[0], 0), found, out=found)
     highest = logits.max(axis=0)
-    found: np.ndarray = np.log(np.exp(logits - highest).sum(axis=0)) + highest
+    each = logits - highest
+    categorical.exponentials(each.reshape(-1))
+    found = each.sum(axis=0)
+    np.log(found, out=found)
+    found += highest
     return found
 
 
@@ -134,9 +140,9 @@ def curve_sums(
     total = np.zeros(n_fits)
     for tile in tiles(len(z), max(m * n_fits, q)):
         rows = z[tile]
-        counts = np.repeat(rows[:, :1], n_fits, axis=1)  # (t, n_fits) 1 where a row counts in a fit
+        counts = np.broadcast_to(rows[:, :1], (len(rows), n_fits))  # 1 where a row counts in a fit
         if left_out is not None and fold is not None:
-            counts *= fold[tile, None] != left_out
+            counts = counts * (fold[tile, None] != left_out)
         found = logits(rows, theta)
         total += np.einsum("tc,tc->c", log_totals(found), counts)
         p = probabilities(found)

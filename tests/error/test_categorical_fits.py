@@ -151,11 +151,40 @@ def test_the_relaxed_generator_is_a_refit_on_the_support():
     np.testing.assert_allclose(proba, them.predict_proba(x[:, support]), atol=1e-5)
 
 
-def test_the_automatic_generator_lies_between_the_model_and_its_refit():
-    x, y = two_classes(n=300)
-    family = learned(x, y, folds=4, alpha=0.1, penalty="l1", generator="auto")
-    refit = learned(x, y, folds=4, alpha=0.1, penalty="l1", generator="relaxed").generator_theta
+@pytest.mark.parametrize("model", DATA)
+def test_the_relaxed_generator_of_an_l2_model_is_its_fit_without_penalty(model):
+    x, y = DATA[model]()
+    family = learned(x, y, model, alpha=0.1, generator="relaxed")
+    proba = replace(family, theta=family.generator_theta).predict(x)
+    np.testing.assert_allclose(proba, peer(x, y, 1e-6).predict_proba(x), atol=1e-5)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+@pytest.mark.parametrize("model", DATA)
+def test_the_automatic_generator_lies_between_the_model_and_its_refit(model, penalty):
+    x, y = DATA[model](n=300)
+    family, whole = (
+        learned(x, y, model, folds=4, alpha=0.1, penalty=penalty, generator=generator)
+        for generator in ("auto", "relaxed")
+    )
     assert 0 < family.blend <= 1  # so strong a penalty shrinks too much
-    between = (1 - family.blend) * family.theta + family.blend * refit
+    between = (1 - family.blend) * family.theta + family.blend * whole.generator_theta
     np.testing.assert_allclose(family.generator_theta, between, atol=1e-12)
-    assert learned(x, y, folds=4, alpha=0.1, generator="auto").generator == "plugin"
+
+
+def test_the_automatic_generator_is_the_model_where_nothing_says_how_far_to_go():
+    x, y = two_classes(n=40, p=15)
+    assert learned(x, y, alpha=0.1).generator == "plugin"  # no folds
+    assert learned(x, y, folds=4, alpha=0.1).generator == "plugin"  # 40 rows, 16 parameters
+    assert learned(*two_classes(), folds=4, alpha=0).generator == "plugin"  # no penalty
+
+
+def test_a_shrunk_model_of_labels_that_are_nearly_separated_expects_the_errors_that_it_makes():
+    r = np.random.default_rng(0)
+    x, weights = r.normal(size=(300, 5)), np.r_[4, -4, 2, 0, 0]
+    y = (r.random(300) < 1 / (1 + np.exp(-x @ weights))).astype(int)
+    shrunk, automatic = (
+        learned(x, y, folds=5, alpha=0.1, generator=generator) for generator in ("plugin", "auto")
+    )
+    assert shrunk.error_in_sample["direct"] > shrunk.cv_error + 0.15
+    assert automatic.error_in_sample["direct"] == pytest.approx(automatic.cv_error, abs=0.03)

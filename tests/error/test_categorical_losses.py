@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from categorical_jobs import learned, sums_of, three_classes, two_classes
 
-from scaleshift.error.categorical.scoring import losses
+from scaleshift.error.categorical.scoring import expected_losses, losses
 from scaleshift.error.losses import class_losses, expected_loss
 from scaleshift.kernels.logistic import class_probabilities
 
@@ -25,6 +25,18 @@ def test_losses_of_logits_are_those_of_probabilities(loss, m):
     found = losses(loss, logits, np.arange(max(m, 2)))
     proba = np.moveaxis(class_probabilities(logits), 0, -1)
     np.testing.assert_allclose(np.moveaxis(found, 0, -1), class_losses(loss, proba), atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["counting", "deviance", "brier", own_brier])
+@pytest.mark.parametrize("m", [1, 3])
+def test_expected_losses_are_means_over_the_labels(loss, m):
+    r = np.random.default_rng(1)
+    logits = r.normal(size=(m, 50, 4)) * 12
+    logits[:, 0] *= 10  # beyond what a deviance counts
+    truth = r.dirichlet(np.ones(max(m, 2)), size=(50, 4)).transpose(2, 0, 1)
+    each = losses(loss, logits, np.arange(max(m, 2)))
+    found = expected_losses(loss, truth, logits, np.arange(max(m, 2)))
+    np.testing.assert_allclose(found, (truth * each).sum(axis=0), rtol=1e-9, atol=1e-11)
 
 
 def test_ties_are_decided_for_the_lowest_class():
@@ -103,9 +115,11 @@ def test_the_correction_and_the_interval_come_from_replicates_as_the_truth():
         decided = family.predict(target)[:, 1] > 0.5
         errors.append(np.where(decided, 1 - truth, truth).mean())
         answers = family.answers(sums_of(family, target))
-        found.append([answers["direct"].error, answers["corrected"].error, *answers["direct"][2:4]])
+        limits = [*answers["direct"][2:4], *answers["decomposed"][2:4]]
+        found.append([answers["direct"].error, answers["corrected"].error, *limits])
     expected = np.mean(errors)
-    direct, corrected, low, high = np.transpose(found)
+    direct, corrected, low, high, low_decomposed, high_decomposed = np.transpose(found)
     assert direct.mean() > expected + 0.05
     assert abs(corrected.mean() - expected) < (direct.mean() - expected) / 2
     assert ((low < expected) & (expected < high)).mean() > 0.7
+    assert ((low_decomposed < expected) & (expected < high_decomposed)).mean() > 0.7

@@ -152,7 +152,7 @@ def test_labels_of_any_type(names):
     ("changed", "message"),
     [
         ({"generator": "ols"}, "generator='ols'"),
-        ({"generator": "relaxed"}, "penalty='l1'"),
+        ({"generator": "relaxed", "alpha": 0.0}, "alpha > 0"),
         ({"alpha": None}, "folds"),
     ],
 )

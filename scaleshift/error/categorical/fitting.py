@@ -21,7 +21,7 @@ from scaleshift.kernels.logistic import logits
 N_ALPHAS = 20
 RIDGE_PATH = (1e1, 1e-5)  # by the curvature of the model without features
 LASSO_PATH = 1e-3  # smallest penalty of a path by the largest, which leaves no feature
-RELAXED_RIDGE = 1e-6  # of refits on a support
+RELAXED_RIDGE = 1e-6  # of refits without penalty
 SEPARATED_RIDGE = 1e-3  # of separated labels, by spread of a feature: weights stay below sqrt(2 log K / 1e-3)
 
 
@@ -168,16 +168,32 @@ def bounded(source: Source, setting: Setting, columns: Columns, fitted: Fitted) 
 
 
 def relaxed(source: Source, setting: Setting, chosen: Chosen) -> np.ndarray:
-    """Refits on the support of the model of all rows and of each fold: (1 + n_folds, m, q)."""
-    every = np.concatenate([chosen.theta[None], chosen.of_folds])
-    n = len(every)
-    columns = setting.columns(np.zeros(n), np.arange(n) - 1, every)
-    support = every != 0
-    support[..., 0] = True
+    """Refits without penalty of the model of all rows and of each fold: (1 + n_folds, m, q).
+
+    On the features that penalty="l1" has chosen, or on all. A tiny l2 penalty bounds separated labels.
+    """
+    whole = _relaxed_columns(setting, chosen.theta[None], np.array([-1]))
+    refit = newton(source, whole).theta
+    n = len(chosen.of_folds)
+    if not n:
+        return refit
+    folds = _relaxed_columns(setting, chosen.of_folds, np.arange(n))
+    if not folds.free.all():
+        return np.concatenate([refit, newton(source, folds).theta])
+    folds = replace(folds, start=np.repeat(refit, n, axis=0))
+    near = source.curves(refit.reshape(1, -1), whole).curvature
+    return np.concatenate([refit, chord(source, folds, list(near), np.zeros(n, np.int64)).theta])
+
+
+def _relaxed_columns(setting: Setting, models: np.ndarray, left_out: np.ndarray) -> Columns:
+    """Refits that start from models, (n, m, q), on their supports."""
+    n = len(models)
+    columns = setting.columns(np.zeros(n), left_out, models)
     ridge = setting.ridge(np.full(n, RELAXED_RIDGE))
-    free = columns.free & support.reshape(n, -1)
-    columns = replace(columns, ridge=ridge, lasso=np.zeros_like(ridge), free=free)
-    return newton(source, columns).theta
+    support = models != 0
+    support[..., 0] = True
+    free = columns.free & (support.reshape(n, -1) | (setting.settings.penalty == "l2"))
+    return replace(columns, ridge=ridge, lasso=np.zeros_like(ridge), free=free)
 
 
 # Held-out rows -----------------------------------------------------------------------------------------

@@ -51,6 +51,7 @@ class InSample:
     in_b: np.ndarray  # (B,) outcomes integrated out
     drawn: np.ndarray  # (B,) with outcomes that were drawn anew
     apparent: float  # of the model on the outcomes that it was fitted to
+    apparent_spread: float  # standard deviation of the same over replicates
     optimism: float  # NaN of fewer than two replicates
 
     @property
@@ -62,17 +63,18 @@ class InSample:
 def judged(rows: Rows, models: Models) -> InSample:
     """Judge replicates at the source's covariates: one pass."""
     b = models.n_replicates
-    layout = {"in_b": (b,), "drawn": (b,), "apparent": (), "optimism": (), "n": ()}
+    layout = {"in_b": (b,), "drawn": (b,), "own": (b,), "apparent": (), "optimism": (), "n": ()}
     found = passes.total(_judge, needed(rows, "train", "fresh"), layout, models=models)
     n = float(found["n"])
     divisor = n * (b - 1) / b if b > 1 else np.nan
     optimism = float(found["optimism"]) / divisor
-    return InSample(found["in_b"] / n, found["drawn"] / n, float(found["apparent"]) / n, optimism)
+    spread = float((found["own"] / n).std(ddof=1)) if b > 1 else np.nan
+    return InSample(found["in_b"] / n, found["drawn"] / n, float(found["apparent"]) / n, spread, optimism)
 
 
 def _judge(block: Block, models: Models) -> dict[str, np.ndarray]:
     b = models.n_replicates
-    found = {"in_b": np.zeros(b), "drawn": np.zeros(b)}
+    found = {name: np.zeros(b) for name in ("in_b", "drawn", "own")}
     found |= {name: np.zeros(()) for name in ("apparent", "optimism", "n")}
     for part in runs(block):
         ready = prepared(part, models.frame, None)
@@ -97,4 +99,5 @@ def _judge_tile(
     found["in_b"] += ((truth * counts)[:, None] @ each).sum(axis=(0, 1))
     reached = steps(truth)
     drawn_losses(each, reached, fresh, counts, found["drawn"])
+    drawn_losses(each, reached, train, counts, found["own"])
     found["optimism"] -= covariances(each, reached, train, counts)

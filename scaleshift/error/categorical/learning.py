@@ -136,7 +136,7 @@ class Learning:
         settings = self.job.settings
         theta = self.generator.theta
         sums = label_sums(self.job.rows, self.counted.frame, theta, settings.seed, settings.n_bootstrap)
-        return refitted(self.source, self.setting, theta, self.chosen.alpha, sums)
+        return refitted(self.source, self.setting, self.chosen.theta, self.chosen.alpha, sums)
 
     @cached_property
     def judged(self) -> InSample:
@@ -181,6 +181,7 @@ class Learning:
             n=int(self.counted.n.sum()),
             n_invalid=self.counted.n_invalid,
             apparent=self.judged.apparent,
+            apparent_spread=self.judged.apparent_spread,
             optimism=self.judged.optimism,
             in_replicates=self.judged.in_b,
             in_drawn=self.judged.drawn,

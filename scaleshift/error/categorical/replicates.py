@@ -91,11 +91,11 @@ def _label_sums(
 
 
 def refitted(
-    source: Source, setting: Setting, generator: np.ndarray, alpha: float, sums: np.ndarray
+    source: Source, setting: Setting, model: np.ndarray, alpha: float, sums: np.ndarray
 ) -> Replicates:
-    """Refit all replicates, from the generator's parameters and with its second derivatives."""
+    """Refit all replicates, from the model's parameters, (m, q), and with its second derivatives."""
     n_replicates = len(sums)
-    start = np.repeat(generator[None], n_replicates, axis=0)
+    start = np.repeat(model[None], n_replicates, axis=0)
     n_by_class = np.rint(sums[..., 0])
     columns = Columns(
         sums=setting.sums(sums),
@@ -106,7 +106,7 @@ def refitted(
         start=start,
     )
     one = columns.take(np.array([0]))
-    near = source.curves(generator.reshape(1, -1), one)
+    near = source.curves(model.reshape(1, -1), one)
     columns = without_lost(columns, n_by_class, setting.m)
     which = np.zeros(n_replicates, np.int64)
     fitted = chord(source, columns, [near.curvature[0]], which, near.fitted[0])

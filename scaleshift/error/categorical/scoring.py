@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from scaleshift.error.losses import SMALLEST, Loss, class_losses
+from scaleshift.kernels.cpu.categorical import exponentials
 from scaleshift.kernels.logistic import class_probabilities, log_totals, probabilities
 
 TIED = 4.5e-16  # logits that differ by no more have probabilities that are equal: the lower class is decided
@@ -28,11 +29,7 @@ def losses(loss: Loss, logits: np.ndarray, classes: np.ndarray) -> np.ndarray:
         return _counting(logits)
     if loss == "deviance":
         return _deviance(logits)
-    p = probabilities(logits.copy())
-    if len(p) == 1:
-        return np.concatenate([2 * p**2, 2 * (1 - p) ** 2])
-    found: np.ndarray = (p**2).sum(axis=0) + 1 - 2 * p
-    return found
+    return _brier(logits)
 
 
 def _counting(logits: np.ndarray) -> np.ndarray:
@@ -51,9 +48,60 @@ def _counting(logits: np.ndarray) -> np.ndarray:
 
 def _deviance(logits: np.ndarray) -> np.ndarray:
     total = log_totals(logits)
-    found = np.stack([total, total - logits[0]]) if len(logits) == 1 else total - logits
+    if len(logits) == 1:
+        found = np.empty((2, *total.shape))
+        found[0] = total
+        np.subtract(total, logits[0], out=found[1])
+    else:
+        found = total - logits
     found *= 2
     return np.minimum(found, DEAREST, out=found)
+
+
+def _brier(logits: np.ndarray) -> np.ndarray:
+    p = probabilities(logits.copy())
+    if len(p) == 1:
+        found = np.empty((2, *p.shape[1:]))
+        found[0] = p[0]
+        np.subtract(1, p[0], out=found[1])
+        found *= found
+        found *= 2
+        return found
+    squares = np.einsum("ktb,ktb->tb", p, p)
+    squares += 1
+    p *= -2
+    p += squares
+    return p
+
+
+def expected_losses(loss: Loss, truth: np.ndarray, logits: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Mean loss over the labels: truth (K, t, n_fits), logits (m, t, n_fits) -> (t, n_fits).
+
+    Examples
+    --------
+    >>> even, sure = np.full((2, 1, 1), 0.5), np.full((1, 1, 1), 50.0)
+    >>> float(expected_losses("brier", even, sure, np.arange(2))[0, 0])
+    1.0
+    """
+    if len(logits) == 1 and loss == "deviance":
+        x = np.clip(logits[0], -DEAREST / 2, DEAREST / 2)  # within these limits exp does not overflow
+        found = x.copy()
+        exponentials(found.reshape(-1))
+        found += 1
+        np.log(found, out=found)
+        x *= truth[1]
+        found -= x
+        found *= 2
+        return found
+    if len(logits) == 1 and loss == "brier":  # 2 (p - t)^2 + 2 t (1 - t)
+        found = probabilities(logits.copy())[0]
+        found -= truth[1]
+        found *= found
+        found += truth[0] * truth[1]
+        found *= 2
+        return found
+    each: np.ndarray = np.einsum("ktb,ktb->tb", truth, losses(loss, logits, classes))
+    return each
 
 
 def steps(proba: np.ndarray) -> np.ndarray:

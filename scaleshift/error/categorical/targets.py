@@ -13,7 +13,7 @@ from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.error.categorical.judging import Models
 from scaleshift.error.categorical.replicates import runs, uniform_numbers
-from scaleshift.error.categorical.scoring import losses, steps
+from scaleshift.error.categorical.scoring import expected_losses, losses, steps
 from scaleshift.error.family import Sums
 from scaleshift.kernels.cpu.categorical import drawn_losses, wrong_among_partners
 from scaleshift.kernels.logistic import class_probabilities, logits, probabilities, tiles
@@ -59,22 +59,19 @@ def _sum_tile(found: Sums, z: np.ndarray, uniforms: np.ndarray, models: Models) 
     found["certain"] += counts @ (truth.max(axis=0) > CERTAIN)
     found["err"] += ((truth * counts)[:, None] @ each).sum(axis=(0, 1))
     drawn_losses(each, steps(truth), uniforms, counts, found["drawn"])
-    # A replicate's own generator: as far from it as the generator was from the model.
-    offset = central - logits(z, models.model[..., None])
-    own += offset
+    # A replicate's own generator strays from the generator as the replicate does from the model; its refits
+    # are other replicates that stray as it does.
+    centre = logits(z, models.model[..., None])
+    own -= centre
+    likely = own + central
     if models.loss == "counting" and len(own) == 1:
-        likely = probabilities(own.copy())[0]
-        own -= central
-        centre = np.ascontiguousarray((central - offset)[0, :, 0])
-        wrong_among_partners(own[0], centre, likely, counts, n_partners(models), found["twice"])
+        around = np.ascontiguousarray(centre[0, :, 0])
+        likely = probabilities(likely)
+        wrong_among_partners(own[0], around, likely[0], counts, n_partners(models), found["twice"])
         return
-    likely = class_probabilities(own)
-    likely *= counts[:, None]
-    own -= central
+    likely = class_probabilities(likely)
     around = np.concatenate([own, own], axis=-1)
+    own += centre
     for step in range(1, n_partners(models) + 1):
-        moved = around[..., step : step + own.shape[-1]] - offset
-        moved += own
-        moved += central
-        costs = losses(models.loss, moved, models.classes)
-        found["twice"] += np.einsum("ktb,ktb->b", likely, costs)
+        moved = own + around[..., step : step + own.shape[-1]]
+        found["twice"] += counts @ expected_losses(models.loss, likely, moved, models.classes)

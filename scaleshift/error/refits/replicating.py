@@ -21,6 +21,7 @@ PAIR = 2
 GIVEN = ("train", "fresh", "noise")  # columns of the caller's noise
 ROWS = 65_536  # that are asked at a time
 SCORES = ("integrated", "drawn", "again", "optimism")  # last axis of a table's scores
+AGAIN = SCORES.index("again")
 Table = dict[str, np.ndarray]
 
 
@@ -118,29 +119,32 @@ def replicate(tables: dict[str, Table], key: int, plan: Plan) -> dict[str, np.nd
 
 
 def _scores(table: Table, name: str, refits: list[Refit], plan: Plan) -> np.ndarray:
-    """Means over the rows of a table, (n_refits, 4)."""
-    world, n = plan.world, len(table["x"])
-    column, stream = ("fresh", "fresh") if name == "source" else ("noise", name)
+    """Means over the rows of a table, (n_refits, 4); "again" of targets alone."""
+    world, n, is_source = plan.world, len(table["x"]), name == "source"
+    column, stream = ("fresh", "fresh") if is_source else ("noise", name)
     total = np.zeros((len(refits), len(SCORES)))
     for rows in _slices(n):
-        centre = table["prediction"][rows]
-        truth = world.truth(centre)
+        truth = world.truth(table["prediction"][rows])
         told = [refit(table["x"][rows]) for refit in refits]
         for place, (refit, found) in enumerate(zip(refits, told, strict=True)):
             if found is None:
                 continue
             y = plan.outcome(table, column, stream, refit.number, rows)
-            other = told[1 - place] if len(told) == PAIR else None
-            again, optimism = np.full(1, np.nan), np.zeros(1)
-            if other is not None:
-                again = world.expected(world.truth(found), world.carried(found, other, centre))
-            if name == "source":
-                optimism = world.optimism(truth, refit.y[rows], found)
-            losses = (world.expected(truth, found), world.observed(y, found), again, optimism)
-            total[place] += [loss.sum() for loss in losses]
-    factors = [world.spread(plan.seed, refit.number) for refit in refits]
-    total[:, SCORES.index("again")] *= factors
+            scored = world.scored(truth, found, y, refit.y[rows] if is_source else None)
+            total[place] += scored.expected, scored.observed, 0, scored.optimism
+        total[:, AGAIN] += np.nan if is_source else _again(world, table["prediction"][rows], told)
+    total[:, AGAIN] *= [world.spread(plan.seed, refit.number) for refit in refits]
     return total / max(n, 1)
+
+
+def _again(world: World, centre: np.ndarray, told: list[np.ndarray | None]) -> np.ndarray:
+    """Expected losses of studies that begin with one refit and deviate as the other did: (n_refits,)."""
+    one, other = told if len(told) == PAIR else (None, None)
+    if one is None or other is None:
+        return np.full(len(told), np.nan)
+    moved = world.coordinates(one) + world.coordinates(other) - world.coordinates(centre)
+    prediction = world.prediction(moved)
+    return np.array([world.expected(world.truth(begun), prediction).sum() for begun in (one, other)])
 
 
 def _slices(n: int) -> Iterator[slice]:

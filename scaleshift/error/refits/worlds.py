@@ -7,17 +7,25 @@ rows that the model had not learned from.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import softmax
 
 from scaleshift.blocks import noise
-from scaleshift.error.losses import SMALLEST, Loss, expected_loss, observed_loss
+from scaleshift.error.losses import SMALLEST, Loss, class_losses, expected_loss, observed_loss
 
 TEMPERATURES = 2.0 ** (np.arange(-16, 49) / 8)  # 1/4 to 64, 1 among them
 MOST_RESIDUALS = 10_000
 FEW_RESIDUALS = 101  # over which a loss of the user's is integrated
+
+
+class Scored(NamedTuple):
+    """Sums over rows."""
+
+    expected: float  # losses, outcomes integrated out
+    observed: float  # losses with outcomes that were drawn
+    optimism: float  # by how much the model flatters itself where it has learned; 0 elsewhere
 
 
 class World(Protocol):
@@ -35,14 +43,16 @@ class World(Protocol):
     def expected(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         """Loss of each row with the outcome integrated out, (n,)."""
 
-    def observed(self, y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        """Loss of each row with its outcome, (n,)."""
+    def scored(
+        self, truth: np.ndarray, prediction: np.ndarray, y: np.ndarray, learned: np.ndarray | None
+    ) -> Scored:
+        """Losses with the outcome integrated out and with `y`; optimism where outcomes were `learned`."""
 
-    def optimism(self, truth: np.ndarray, y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        """By how much a model that learned from `y` flatters itself there, (n,)."""
+    def coordinates(self, prediction: np.ndarray) -> np.ndarray:
+        """Where deviations of predictions can be added."""
 
-    def carried(self, base: np.ndarray, other: np.ndarray, centre: np.ndarray) -> np.ndarray:
-        """What a replicate of `base` would predict: it deviates as `other` does from the `centre`."""
+    def prediction(self, coordinates: np.ndarray) -> np.ndarray:
+        """The way back."""
 
     def spread(self, seed: int, replicate: int) -> float:
         """Factor of the noise that a replicate of the whole study would have found."""
@@ -75,18 +85,25 @@ class Labels:
         """Mean loss over the labels."""
         return expected_loss(self.loss, truth, prediction, self.classes)
 
-    def observed(self, y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        """Loss of the codes `y`."""
-        return observed_loss(self.loss, y, prediction, self.classes)
+    def scored(
+        self, truth: np.ndarray, prediction: np.ndarray, y: np.ndarray, learned: np.ndarray | None
+    ) -> Scored:
+        """Optimism: - sum_k loss(k) (1{y = k} - truth_k), whose mean over draws is minus the covariance."""
+        losses = class_losses(self.loss, prediction, self.classes)
+        rows = np.arange(len(y))
+        expected, observed = float(np.vdot(truth, losses)), float(losses[rows, y].sum())
+        own = expected if learned is None else float(losses[rows, learned].sum())
+        return Scored(expected, observed, expected - own)
 
-    def optimism(self, truth: np.ndarray, y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        """Minus sum_k loss(k) (1{y = k} - truth_k), whose mean over draws is minus the covariance."""
-        return self.expected(truth, prediction) - self.observed(y, prediction)
+    def coordinates(self, prediction: np.ndarray) -> np.ndarray:
+        """Logits."""
+        found: np.ndarray = np.log(np.maximum(prediction, SMALLEST))
+        return found
 
-    def carried(self, base: np.ndarray, other: np.ndarray, centre: np.ndarray) -> np.ndarray:
-        """In logits."""
-        base, other, centre = (np.log(np.maximum(part, SMALLEST)) for part in (base, other, centre))
-        return softmax(base + other - centre, axis=1)
+    def prediction(self, coordinates: np.ndarray) -> np.ndarray:
+        """Probabilities."""
+        found: np.ndarray = softmax(coordinates, axis=1)
+        return found
 
     def spread(self, seed: int, replicate: int) -> float:
         """Probabilities have no noise beside."""
@@ -125,21 +142,29 @@ class Numbers:
             return self.sigma2 + (truth - prediction) ** 2
         places = (np.arange(FEW_RESIDUALS) + 0.5) / FEW_RESIDUALS * len(self.residuals)
         few = self.residuals[places.astype(np.int64)]
-        return np.mean([self.observed(truth + residual, prediction) for residual in few], axis=0)
+        return np.mean([observed_loss(self.loss, truth + residual, prediction) for residual in few], axis=0)
 
-    def observed(self, y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        """Loss of the outcomes `y`."""
-        return observed_loss(self.loss, y, prediction)
+    def scored(
+        self, truth: np.ndarray, prediction: np.ndarray, y: np.ndarray, learned: np.ndarray | None
+    ) -> Scored:
+        """Optimism: 2 (f - mean) (y - mean), of mean twice the covariance; or the loss that was missed."""
+        expected = float(self.expected(truth, prediction).sum())
+        observed = float(observed_loss(self.loss, y, prediction).sum())
+        if learned is None:
+            return Scored(expected, observed, 0.0)
+        if callable(self.loss):
+            return Scored(
+                expected, observed, expected - float(observed_loss(self.loss, learned, prediction).sum())
+            )
+        return Scored(expected, observed, 2 * float((prediction - truth) @ (learned - truth)))
 
-    def optimism(self, truth: np.ndarray, y: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        """2 (f - mean) (y - mean), whose mean over draws is twice their covariance; or the loss missed."""
-        if not callable(self.loss):
-            return 2 * (prediction - truth) * (y - truth)
-        return self.expected(truth, prediction) - self.observed(y, prediction)
+    def coordinates(self, prediction: np.ndarray) -> np.ndarray:
+        """Numbers as they are."""
+        return prediction
 
-    def carried(self, base: np.ndarray, other: np.ndarray, centre: np.ndarray) -> np.ndarray:
-        """As they are."""
-        return base + other - centre
+    def prediction(self, coordinates: np.ndarray) -> np.ndarray:
+        """The same."""
+        return coordinates
 
     def spread(self, seed: int, replicate: int) -> float:
         """A variance found in n residuals, by the true one."""

@@ -19,16 +19,17 @@ _DISCARDED = np.uint64(11)  # bits beyond the 53 of a float64
 
 
 @instruction
-def _high_product(_context: Any, _a: Any, _b: Any) -> Any:
-    """Return the upper 64 bits of the product of two uint64."""
+def _product(_context: Any, _a: Any, _b: Any) -> Any:
+    """Return the product of two uint64 as its upper and its lower 64 bits."""
 
-    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        wide = ir.IntType(128)
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide, narrow = ir.IntType(128), ir.IntType(64)
         a, b = (builder.zext(argument, wide) for argument in arguments)
-        high = builder.lshr(builder.mul(a, b), ir.Constant(wide, 64))
-        return builder.trunc(high, ir.IntType(64))
+        product = builder.mul(a, b)
+        high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), narrow)
+        return context.make_tuple(builder, signature.return_type, (high, builder.trunc(product, narrow)))
 
-    return types.uint64(types.uint64, types.uint64), generate
+    return types.UniTuple(types.uint64, 2)(types.uint64, types.uint64), generate
 
 
 @strict_jit
@@ -55,8 +56,8 @@ def uniform_tile(
             c1, c2, c3 = np.uint64(block), tile, kind
             k0, k1 = key0, key1
             for _ in range(_ROUNDS):
-                high0, low0 = _high_product(_M0, c0), _M0 * c0
-                high1, low1 = _high_product(_M1, c2), _M1 * c2
+                high0, low0 = _product(_M0, c0)
+                high1, low1 = _product(_M1, c2)
                 c0, c1, c2, c3 = high1 ^ c1 ^ k0, low1, high0 ^ c3 ^ k1, low0
                 k0 += _W0
                 k1 += _W1
