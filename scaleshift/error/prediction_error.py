@@ -50,8 +50,8 @@ class PredictionError(BaseEstimator):
         "ridge"; and what others do: "cv", "importance_weighted", "importance_weighted_cv",
         "average_confidence", "difference_of_confidence", "average_thresholded_confidence". "all": all these.
     generator : {"auto", "plugin", "relaxed", "ols"}, default "auto"
-        What outcomes are drawn from: the fit itself, its refit without penalty on the chosen features, least
-        squares on all of them; "auto" goes part of the way from the fit to the relaxed one, as far as
+        What outcomes are drawn from: the fit itself, its refit without penalty on the chosen features (of l2
+        models all), least squares on all of them; "auto" goes part of the way from the fit to the relaxed one, as far as
         cross-validation on the source says; of other estimators it calibrates their probabilities on
         held-out rows.
     alpha : float, optional
@@ -210,7 +210,7 @@ class PredictionError(BaseEstimator):
         Returns
         -------
         xarray.Dataset
-            error, error_drawn, error_low, error_high, mc_error (target, method); n_rows, n_invalid,
+            error, error_drawn, error_low, error_high, mc_error, reason (target, method); n_rows, n_invalid,
             effective_sample_size, far, unreliable, flag (target); error_in_sample (method); error_cv. One
             number is ``found["error"].loc["site B", "direct"]``: in ``found.sel(method=...)`` `method` is an
             argument of xarray's own.

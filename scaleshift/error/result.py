@@ -76,7 +76,7 @@ def dataset(
         Names of the columns.
     attributes : mapping
     """
-    nothing = Answer(np.nan)
+    nothing = Answer(np.nan, reason="this model has no such answer")
     answers = [[one.answers.get(method, nothing) for method in methods] for one in found.values()]
     values = np.array(
         [[[a.error, a.drawn, a.low, a.high, a.mc_error] for a in row] for row in answers], np.float64
@@ -84,6 +84,8 @@ def dataset(
     variables: dict[str, Any] = {
         name: (("target", "method"), values[..., number]) for number, name in enumerate(OF_METHOD)
     }
+    why = [[answer.reason for answer in row] for row in answers]
+    variables["reason"] = (("target", "method"), np.array(why, str).reshape(values.shape[:2]))
     variables |= {name: ("target", [getattr(one, name) for one in found.values()]) for name in OF_TARGET}
     variables["error_in_sample"] = ("method", [in_sample.get(method, np.nan) for method in methods])
     variables["error_cv"] = ((), error_cv)
@@ -102,6 +104,7 @@ def dataset(
 def _described(result: xr.Dataset) -> xr.Dataset:
     more = {
         "error_in_sample": ("error in sample", "expected loss at the covariates of the source"),
+        "reason": ("reason", "why there is no answer, or what to mind; else empty"),
         "error_cv": ("cross-validated error", "mean held-out loss of the source; NaN without folds"),
         "by_feature": ("excess error by feature", "what the spread of a feature's weight adds to the error"),
         "projection_norm": (

@@ -168,6 +168,8 @@ def test_every_method_answers_or_says_why_not(name):
     x, y, target = data()
     found = clone(model).set_params(method="all").fit(x, y).predict(target).isel(target=0)
     known = found["error"].dropna("method")["method"].values.tolist()
+    unanswered = set(found["method"].values) - set(known)
+    assert all(found["reason"].loc[method].item() for method in unanswered)
     assert {"direct", "decomposed", "corrected", "cv"} <= set(known)
     assert ("average_confidence" in known) == (data is classes)
     same = clone(model).set_params(method="all").fit(x, y).predict(x)["error"].isel(target=0)
