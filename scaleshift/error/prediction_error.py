@@ -51,7 +51,7 @@ class PredictionError(BaseEstimator):
         "average_confidence", "difference_of_confidence", "average_thresholded_confidence". "all": all these.
     generator : {"auto", "plugin", "relaxed", "ols"}, default "auto"
         What outcomes are drawn from: the fit itself, its refit without penalty on the chosen features (of l2
-        models all), least squares on all of them; "auto" goes part of the way from the fit to the relaxed one, as far as
+        models all), least squares on all of them. "auto" goes from the fit to the relaxed one as far as
         cross-validation on the source says; of other estimators it calibrates their probabilities on
         held-out rows.
     alpha : float, optional
