@@ -24,6 +24,7 @@ from scaleshift.errors import DataError, SchemaError
 # attributes) and dataclasses (fields). A new one is one line here.
 CLASSES: dict[str, str] = {
     "AdjustedCount": "scaleshift.quantify.families.counting",
+    "Asked": "scaleshift.error.refits.estimators",
     "Ascent": "scaleshift.slices.spotlights.steps",
     "BBSE": "scaleshift.quantify.families.bbse",
     "Calibration": "scaleshift.quantify.classifier.calibration",
@@ -50,6 +51,7 @@ CLASSES: dict[str, str] = {
     "FoundSpotlight": "scaleshift.slices.spotlights.membership",
     "FourierEmbedding": "scaleshift.quantify.features.fourier",
     "FourierFeatures": "scaleshift.quantify.features.fourier",
+    "FrozenFamily": "scaleshift.error.refits.frozen",
     "GaussianFamily": "scaleshift.error.gaussian.family",
     "GaussianKernel": "scaleshift.quantify.features.exact",
     "HDx": "scaleshift.quantify.families.hdx",
@@ -66,6 +68,7 @@ CLASSES: dict[str, str] = {
     "MappedClassifierEmbedding": "scaleshift.quantify.features.classifier",
     "MarkerHistogramEmbedding": "scaleshift.quantify.features.histograms",
     "Mixture": "scaleshift.slices.mixtures.mixture",
+    "ModelFile": "scaleshift.models.file",
     "Monitor": "scaleshift.error.monitor",
     "NoiseVariance": "scaleshift.error.gaussian.clusters",
     "OneClass": "scaleshift.quantify.classifier.models",

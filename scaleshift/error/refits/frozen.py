@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from scaleshift.kernels.reference import to_numpy
 
 @dataclass
 class FrozenFamily:
-    """A fitted model, judged on labelled rows that it was not fitted to."""
+    """A fitted model, judged on labelled rows that it was not fitted to; saved where a `ModelFile` is asked."""
 
     cv_error: float  # its mean loss there
     cv_error_se: float
@@ -30,11 +30,6 @@ class FrozenFamily:
     temperature: float
     model: Asked
     settings: Settings
-
-    not_saved: ClassVar[str] = (
-        "what was learned of an estimator cannot be saved: the estimator is code; save its results "
-        "instead, or fit again"
-    )
 
     @property
     def generator(self) -> str:
