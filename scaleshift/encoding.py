@@ -265,8 +265,8 @@ def _refusal(value: Any, path: str) -> DataError:
         what = f"an object of class {type(value).__module__}.{type(value).__qualname__}"
     return DataError(
         f"{path}{': ' if path else ''}{what} cannot be saved; a saved model holds data and no code: numbers, "
-        f"text, numpy arrays of them, lists, tuples, dicts, and objects of {', '.join(CLASSES)}. "
-        "Replace it by one of these before saving"
+        "text, numpy arrays of them, lists, tuples, dicts, and scaleshift's own objects. Replace it by one of "
+        "these before saving (a fitted model that stays as it is by scaleshift.models.ModelFile)"
     )
 
 

@@ -458,10 +458,12 @@ def test_what_cannot_be_done_is_refused_with_a_way_out(options, message):
 
 
 def test_saving_says_why_not():
-    for refit, model in (("cold", LogisticRegression()), ("never", LogisticRegression().fit(X, Y))):
-        family = learn(job_of(labelled(), model=model, refit=refit))
-        with pytest.raises(DataError, match=r"learned of an estimator cannot be saved.*is code"):
-            encoding.encode(family)
+    refitted = learn(job_of(labelled(), model=LogisticRegression(), refit="cold"))
+    with pytest.raises(DataError, match=r"learned of an estimator cannot be saved.*is code"):
+        encoding.encode(refitted)
+    frozen = learn(job_of(labelled(), model=LogisticRegression().fit(X, Y), refit="never"))
+    with pytest.raises(DataError, match=r"LogisticRegression cannot be saved.*ModelFile"):
+        encoding.encode(frozen)
 
 
 # Workers -----------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from scaleshift.kernels.reference import to_numpy
 
 @dataclass
 class FrozenFamily:
-    """A fitted model, judged on labelled rows that it was not fitted to; saved where a `ModelFile` is asked."""
+    """A fitted model, judged on labelled rows that it was not fitted to; can be saved if a `ModelFile`."""
 
     cv_error: float  # its mean loss there
     cv_error_se: float
