@@ -265,7 +265,7 @@ def _refusal(value: Any, path: str) -> DataError:
         what = f"an object of class {type(value).__module__}.{type(value).__qualname__}"
     return DataError(
         f"{path}{': ' if path else ''}{what} cannot be saved; a saved model holds data and no code: numbers, "
-        "text, numpy arrays of them, lists, tuples, dicts, and scaleshift's own objects. Replace it by one of "
+        "text, numpy arrays of them, lists, tuples, dicts, scaleshift's own objects. Replace it by one of "
         "these before saving (a fitted model that stays as it is by scaleshift.models.ModelFile)"
     )
 

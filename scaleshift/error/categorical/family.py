@@ -21,6 +21,9 @@ FEWEST = 20  # replicates that an interval is told from
 MANY = 0.1  # share of rows that is told
 NO_INTERVAL = f"no interval of fewer than {FEWEST} replicates, or of errors that are 0"
 
+MOST = {"counting": 1.0, "brier": 2.0}  # loss of a row
+FARTHEST = 100.0  # logarithm of a factor, in the range of float64
+
 
 @dataclass(frozen=True)
 class CategoricalFamily:
@@ -186,7 +189,7 @@ class CategoricalFamily:
             return np.nan, np.nan, NO_INTERVAL
         by = float(ratio.mean())
         reach = self._reach(np.hypot(np.log(ratio).std(ddof=1), np.log(by)))
-        return error / by / reach, error / by * reach, ""
+        return error / by / reach, self._at_most(error / by * reach), ""
 
     def _interval_decomposed(self, error: float, excess: float, sums: Sums) -> tuple[float, float, str]:
         """Limits of "decomposed" about itself, on a log scale.
@@ -199,11 +202,15 @@ class CategoricalFamily:
             return np.nan, np.nan, NO_INTERVAL
         spread = np.hypot(self.apparent_spread, excess * np.log(ratio).std(ddof=1))
         reach = self._reach(spread / error)
-        return error / reach, error * reach, ""
+        return error / reach, self._at_most(error * reach), ""
+
+    def _at_most(self, high: float) -> float:
+        """A limit that no loss passes."""
+        return min(high, MOST.get(self.loss, np.inf) if isinstance(self.loss, str) else np.inf)
 
     def _reach(self, spread: float) -> float:
         """Factor of a limit, of the spread of a logarithm."""
-        return float(np.exp(special.ndtri((1 + self.level) / 2) * spread))
+        return float(np.exp(min(special.ndtri((1 + self.level) / 2) * spread, FARTHEST)))
 
     def predict(self, x: np.ndarray) -> np.ndarray:
         """Probabilities of the model of all rows, (n, K)."""
