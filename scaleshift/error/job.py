@@ -16,7 +16,7 @@ from scaleshift.blocks.buckets import Buckets, group_buckets, random_buckets, sp
 from scaleshift.blocks.inputs import check_same_rows
 from scaleshift.blocks.labels import suggestion
 from scaleshift.blocks.rows import as_rows, refuse_masked, with_columns, with_numbers
-from scaleshift.error.comparators import COMPARATORS
+from scaleshift.error.comparators import COMPARATORS, NORM
 from scaleshift.error.family import Job, Settings
 from scaleshift.error.losses import OF_CLASSES, OF_NUMBERS
 from scaleshift.errors import DataError
@@ -52,7 +52,7 @@ class Asked(Protocol):
 
 def known_methods() -> tuple[str, ...]:
     """Names of all methods, those of engines first."""
-    return (*OF_ENGINES, *COMPARATORS)
+    return (*OF_ENGINES, *COMPARATORS, NORM)
 
 
 def methods_of(method: Any) -> tuple[str, ...]:
@@ -74,6 +74,8 @@ def methods_of(method: Any) -> tuple[str, ...]:
     if strange or not names:
         hint = suggestion(str(strange[0]), known) if strange else ""
         raise DataError(f"method={method!r}: expected some of {', '.join(known)}, or 'all'{hint}")
+    if names == (NORM,):
+        raise DataError(f"method={method!r} is no error: name a method beside it, as 'direct'")
     return names
 
 

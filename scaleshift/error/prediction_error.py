@@ -48,7 +48,8 @@ class PredictionError(BaseEstimator):
     method : str or sequence of str, default ("direct", "decomposed")
         Also "corrected", the direct one corrected by an iterated bootstrap; "closed_form", of "ols" and
         "ridge"; and what others do: "cv", "importance_weighted", "importance_weighted_cv",
-        "average_confidence", "difference_of_confidence", "average_thresholded_confidence". "all": all these.
+        "average_confidence", "difference_of_confidence", "average_thresholded_confidence", and
+        "projection_norm", which is no error and a variable of its own. "all": all these.
     generator : {"auto", "plugin", "relaxed", "ols"}, default "auto"
         What outcomes are drawn from: the fit itself, its refit without penalty on the chosen features (of l2
         models all), least squares on all of them. "auto" goes from the fit to the relaxed one as far as

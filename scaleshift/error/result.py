@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from scaleshift.error.comparators import NORM
 from scaleshift.error.family import Answer
 from scaleshift.user_objects import name_of
 
@@ -53,7 +54,7 @@ class OfTarget(NamedTuple):
     unreliable: bool
     flag: str
     by_feature: np.ndarray | None = None
-    projection_norm: float | None = None
+    projection_norm: tuple[float, str] | None = None  # and why there is none
 
 
 def dataset(
@@ -76,6 +77,7 @@ def dataset(
         Names of the columns.
     attributes : mapping
     """
+    methods = [method for method in methods if method != NORM]
     nothing = Answer(np.nan, reason="this model has no such answer")
     answers = [[one.answers.get(method, nothing) for method in methods] for one in found.values()]
     values = np.array(
@@ -94,20 +96,23 @@ def dataset(
         variables["by_feature"] = (("target", "feature"), np.stack(known))
     norms = [one.projection_norm for one in found.values() if one.projection_norm is not None]
     if len(norms) == len(found):
-        variables["projection_norm"] = ("target", np.array(norms))
+        variables[NORM] = ("target", np.array([norm for norm, _ in norms]))
     result = xr.Dataset(variables, {"target": list(found), "method": list(methods)}, dict(attributes))
     if "by_feature" in result:
         result = result.assign_coords(feature=list(features))
+    if norms:
+        reasons = "; ".join(dict.fromkeys(text for _, text in norms if text))
+        return _described(result, {"reason": reasons} if reasons else {})
     return _described(result)
 
 
-def _described(result: xr.Dataset) -> xr.Dataset:
+def _described(result: xr.Dataset, of_norm: Mapping[str, str] | None = None) -> xr.Dataset:
     more = {
         "error_in_sample": ("error in sample", "expected loss at the covariates of the source"),
         "reason": ("reason", "why there is no answer, or what to mind; else empty"),
         "error_cv": ("cross-validated error", "mean held-out loss of the source; NaN without folds"),
         "by_feature": ("excess error by feature", "what the spread of a feature's weight adds to the error"),
-        "projection_norm": (
+        NORM: (
             "projection norm",
             "distance of the model from one of the target with its own predictions as labels: no error, but "
             "it grows with it",
@@ -116,6 +121,8 @@ def _described(result: xr.Dataset) -> xr.Dataset:
     for name, (long_name, description) in {**OF_METHOD, **OF_TARGET, **more}.items():
         if name in result:
             result[name].attrs = {"long_name": long_name, "description": description}
+    if of_norm:
+        result[NORM].attrs.update(of_norm)
     return result
 
 

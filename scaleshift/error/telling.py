@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from scaleshift.blocks.block import Rows
-from scaleshift.error.comparators import COMPARATORS
+from scaleshift.error.comparators import COMPARATORS, NORM
+from scaleshift.error.comparators.projection import norm_of_seen
 from scaleshift.error.family import Answer, Family, Settings
 from scaleshift.error.flags import flags, unreliable
 from scaleshift.error.held_out import HeldOut, coverage, effective_sample_size, seen, share_far
@@ -64,4 +65,5 @@ def of_target(family: Family, held: HeldOut, state: TargetState, settings: Setti
         unreliable(reasons),
         "; ".join(reasons),
         family.by_feature(state.sums),
+        norm_of_seen(family, held, state.seen, settings) if NORM in settings.methods else None,
     )

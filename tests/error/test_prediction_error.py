@@ -221,6 +221,7 @@ def test_extrapolation_is_lazy_and_grows_with_distance():
     [
         ({"model": "olds"}, "model="),
         ({"method": "dirct"}, "direct"),
+        ({"method": "projection_norm"}, "is no error"),
         ({"loss": "deviance"}, "loss="),
         ({"loss": lambda y, f: abs(y - f)}, "LinearRegression"),
         ({"alpha": -1.0, "model": "lasso"}, "alpha="),
@@ -291,3 +292,20 @@ def test_forgetting_everything_leaves_the_last_update():
     fitted.update({"t": 3 * target})
     last, alone = fitted.update({"t": target}), fitted.predict({"t": target})
     xr.testing.assert_allclose(last, alone)
+
+
+def test_the_projection_norm_stands_beside_the_errors():
+    x, y, _ = classes()
+    for model in ("logistic", LogisticRegression()):
+        estimate = ss.PredictionError(
+            model, method=("direct", "projection_norm"), alpha=0.01, n_bootstrap=6, cv=2
+        )
+        found = estimate.fit(x, y).predict({"near": x, "far": x + 3 * (y == "ill")[:, None]})
+        assert found["method"].values.tolist() == ["direct"]
+        assert (found["projection_norm"] > 0).all()
+    fitted = LogisticRegression().fit(x, y)
+    alone = ss.error.projection_norm(fitted, x)["norm"]  # as so few rows are all drawn
+    assert found["projection_norm"].loc["near"].item() == pytest.approx(alone.item(), rel=1e-3)
+    none = ss.PredictionError("ols", method="all").fit(*numbers()[:2]).predict(numbers()[2])
+    assert np.isnan(none["projection_norm"]).all()
+    assert "for labels alone" in none["projection_norm"].attrs["reason"]

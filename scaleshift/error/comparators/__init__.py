@@ -10,6 +10,7 @@ from scaleshift.error.held_out import HeldOut, Seen
 
 Comparator = Callable[[HeldOut, Seen], Answer]
 
+NORM = "projection_norm"  # no error: a variable of its own in a result
 COMPARATORS: dict[str, Comparator] = {
     "importance_weighted": answering.importance_weighted,
     "importance_weighted_cv": answering.importance_weighted_cv,

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.error.comparators import given
+from scaleshift.error.family import Family, Settings
+from scaleshift.error.held_out import HeldOut, Seen
 from scaleshift.errors import DataError
 from scaleshift.user_objects import ask
 
@@ -82,6 +85,24 @@ def projection_norm(model: Any, X_target: Any, X_source: Any = None) -> xr.Datas
     if X_source is not None:
         norms["norm_source"] = _norm(head, last, X_source, "X_source")
     return given.dataset(norms, VARIABLES, "projection_norm", CITATION)
+
+
+def norm_of_seen(family: Family, held: HeldOut, target: Seen, settings: Settings) -> tuple[float, str]:
+    """The norm of a target whose rows were drawn, and why there is none.
+
+    Of a named model of labels the parameters are those of scikit-learn's logistic regression with the same
+    penalty, fitted to the source rows that were drawn.
+    """
+    if not held.is_classes:
+        return np.nan, "projection_norm: for labels alone, which predictions are not already"
+    model = getattr(getattr(family, "model", None), "model", None)
+    if isinstance(settings.model, str):
+        weight = max(getattr(family, "alpha", 0.0), 1e-8) * len(held.x)
+        model = LogisticRegression(C=1 / weight, max_iter=1_000).fit(held.x, held.y)
+    try:
+        return float(projection_norm(model, target.x)["norm"]), ""
+    except DataError as error:
+        return np.nan, f"projection_norm: {error}"
 
 
 def _norm(head: Any, last: Any, X: Any, name: str) -> float:
