@@ -84,7 +84,7 @@ def held_out(rows: Rows, family: Family, buckets: Buckets | None, settings: Sett
     """
     name = "outcome" if "outcome" in rows.columns else "label"
     needed = rows.only(*(column for column in rows.columns if column not in NOISE))
-    n = np.array([_most_rows(rows)])
+    n = np.array([most_rows(rows)])
     drawn = passes.total(
         drawn_with_folds,
         needed,
@@ -135,7 +135,7 @@ def seen(
     -------
     Seen
     """
-    drawn = passes.sample(rows.only(), _most_rows(rows), seed=seed, stream="target rows")
+    drawn = passes.sample(rows.only(), most_rows(rows), seed=seed, stream="target rows")
     x = drawn["x"].astype(np.float64)
     prediction = family.predict(x) if len(x) else np.empty(0)  # estimators refuse no rows
     return Seen(x, prediction, _expected(settings.loss, prediction, classes))
@@ -183,7 +183,8 @@ def _labelled(block: Block, name: str) -> np.ndarray:
     return np.where(values >= 0 if name == "label" else np.isfinite(values), 0, -1)
 
 
-def _most_rows(rows: Rows) -> int:
+def most_rows(rows: Rows) -> int:
+    """How many rows are drawn: fewer of many features."""
     return max(1, min(MOST_ROWS, MOST_BYTES // (8 * rows.n_markers)))
 
 

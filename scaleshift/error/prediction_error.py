@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.blocks import graph, passes, resuming
 from scaleshift.blocks.block import Block, Invalid, Rows
+from scaleshift.blocks.plan import Plan
 from scaleshift.error import engines, result, telling
 from scaleshift.error.family import Family, Settings
 from scaleshift.error.held_out import HeldOut, held_out
@@ -324,6 +325,11 @@ class PredictionError(BaseEstimator):
         return found.assign(err_b=errors).assign_coords(target=list(self.err_b_))
 
     # What these are made of ----------------------------------------------------------------------------
+
+    def _plan_fit(self, X: Any, y: Any = None, groups: Any = None) -> Plan:
+        from scaleshift.error.planning import plan_fit
+
+        return plan_fit(self, X, y, groups)
 
     def _check(self, *names: str) -> None:
         """Refuse parameters without a meaning."""

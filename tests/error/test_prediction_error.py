@@ -309,3 +309,14 @@ def test_the_projection_norm_stands_beside_the_errors():
     none = ss.PredictionError("ols", method="all").fit(*numbers()[:2]).predict(numbers()[2])
     assert np.isnan(none["projection_norm"]).all()
     assert "for labels alone" in none["projection_norm"].attrs["reason"]
+
+
+def test_explain_tells_the_passes_of_a_linear_model():
+    x, y, _ = numbers()
+    plan = ss.explain(
+        ss.PredictionError("lasso"), da.from_array(x, chunks=(30, -1)), da.from_array(y, chunks=30)
+    )
+    assert plan.passes_over_x == 2
+    assert "sums by fold" in str(plan)
+    with pytest.raises(DataError, match="explain knows the linear models"):
+        ss.explain(ss.PredictionError("logistic"), *classes()[:2])

@@ -15,6 +15,7 @@ from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.buckets import Buckets
 from scaleshift.blocks.rows import first_rows
+from scaleshift.blocks.statistics import Layout
 from scaleshift.errors import DataError
 from scaleshift.kernels import dispatch
 
@@ -87,13 +88,18 @@ def source_sums(rows: Rows, buckets: Buckets | None, given_noise: bool) -> Sourc
     beside = [name for name in ("label", "group") if name in rows.columns]
     rows = rows.only("outcome", *beside, *noise)
     centre, middle = _first_means(rows)
-    k, q, m = buckets.n if buckets else 1, 1 + rows.n_markers, 1 + sum(widths)
-    layout = {"gram": (k, q, q), "cross": (k, q, m), "square": (k, m), "invalid": ()}
+    layout = layout_of_source(rows.n_markers, buckets.n if buckets else 1, 1 + sum(widths))
     found = passes.total(
-        _source_block, rows, layout, buckets=buckets, noise=noise, centre=centre, middle=middle
+        source_block, rows, layout, buckets=buckets, noise=noise, centre=centre, middle=middle
     )
     _check(found, rows)
     return _about_means(found, centre, middle, widths[0] if widths else None)
+
+
+def layout_of_source(p: int, k: int, m: int = 1) -> Layout:
+    """Shapes of sums of k folds, p features and m outcomes."""
+    q = 1 + p
+    return {"gram": (k, q, q), "cross": (k, q, m), "square": (k, m), "invalid": ()}
 
 
 def target_sums(rows: Rows, centre: np.ndarray, noise: bool) -> Sums:
@@ -128,7 +134,7 @@ def mean_products(sums: Mapping[str, np.ndarray]) -> np.ndarray:
     return products / n if n > 0 else np.full((q, q), np.nan)
 
 
-def _source_block(
+def source_block(
     block: Block, buckets: Buckets | None, noise: tuple[str, ...], centre: np.ndarray, middle: float
 ) -> dict[str, Any]:
     """Sums of one block, by fold."""
