@@ -253,7 +253,7 @@ def _captions(result: xr.Dataset, single: bool) -> list[str]:
         captions[0] += "; - : not computed"
     if words.has_observed(result):
         captions.append(
-            "observed: error on rows whose outcome is known, ± standard error of independent rows"
+            "observed: error on rows whose outcome is known, ± standard error of independent ones"
         )
     if "cv" in words.methods(result):
         captions.append("cv: cross-validated on the source; it does not see the target")

@@ -19,20 +19,16 @@ if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FIRST, SOURCE, CROSS, BOUND, OBSERVED = (
-    "#0072B2",
-    "#444444",
-    "#009E73",
-    "#D55E00",
-    "#000000",
-)  # of Okabe and Ito (2008)
+FIRST, SOURCE, CROSS, BOUND = "#0072B2", "#444444", "#009E73", "#D55E00"  # of Okabe and Ito (2008)
+OBSERVED = "#000000"
 OTHERS = ("#E69F00", "#CC79A7", "#56B4E9", "#6A3D9A", "#8C6D31", "#999999")
 MARKERS = "sD^vPX*hd"  # arrows to the sides are what lies beyond the axis
 BEYOND = "beyond the axis"
 Line = tuple[str, float, str, str]
 MOST_TARGETS = 40
 LONGEST_NAME = 32  # characters
-WIDTH, ROW, EXTRA, LEGEND_ROW, COLUMNS = 7.6, 0.26, 1.15, 0.2, 3  # inches; entries of the legend in a row
+WIDTH, ROW, EXTRA, LEGEND_ROW = 7.6, 0.26, 1.15, 0.2  # inches
+COLUMNS, MOST_CHARACTERS = 3, 80  # of the legend: with more in a row it has a column less
 
 
 def error_plot(
@@ -87,9 +83,10 @@ def error_plot(
     _draw_first(axes, shown, axis)
     _draw_observed(axes, shown)
     _finish(axes, shown, axis, every.sizes["target"])
-    entries = len(axes.get_legend_handles_labels()[1])
-    figure.set_size_inches(WIDTH, n * ROW + EXTRA + LEGEND_ROW * -(-entries // COLUMNS))
-    figure.legend(loc="outside lower center", ncols=COLUMNS, fontsize=8, frameon=False)
+    entries = axes.get_legend_handles_labels()[1]
+    columns = COLUMNS - (sum(sorted(map(len, entries))[-COLUMNS:]) > MOST_CHARACTERS)
+    figure.set_size_inches(WIDTH, n * ROW + EXTRA + LEGEND_ROW * -(-len(entries) // columns))
+    figure.legend(loc="outside lower center", ncols=columns, fontsize=8, frameon=False)
     if path is not None:
         write_png(figure, path)
     return figure
@@ -166,15 +163,16 @@ def _draw_others(axes: Axes, result: xr.Dataset, axis: Axis) -> None:
 
 
 def _points(axes: Axes, error: np.ndarray, axis: Axis, label: str, marker: str, **style: Any) -> None:
-    """One point a target; an arrow at the end of the axis where it lies beyond."""
+    """One point a target; an arrow at the end of the axis where it lies beyond, each method at a height."""
     places, inside = np.arange(len(error)), axis.has(error)
     if np.isfinite(error[inside]).any() or inside.all():
         axes.plot(np.where(inside, error, np.nan), places, marker, label=label, **style)
+    shift = 0.2 * (1 - sum(BEYOND in other for other in axes.get_legend_handles_labels()[1]) % 3)
     told: str | None = f"{label.removesuffix(', with interval')}, {BEYOND}"
     for arrow, end, out in (("<", axis.low, error < axis.low), (">", axis.high, error > axis.high)):
         if out.any():
-            at = np.full(out.sum(), end)
-            axes.plot(at, places[out], arrow, clip_on=False, label=told, **style | {"markersize": 7})
+            at, height = np.full(out.sum(), end), places[out] + shift
+            axes.plot(at, height, arrow, clip_on=False, label=told, **style | {"markersize": 7})
             told = None
 
 
