@@ -117,6 +117,8 @@ def update(monitor: Monitor, new: Targets, watch: Watch | None) -> tuple[Monitor
         new.remarks.append(AGAIN)
     elif monitor.fingerprint:
         new.remarks.append(_forgotten(monitor.model.forget))
+        if "observed" in result and monitor.model.forget < 1:
+            new.remarks.append("observed: of the cells of this update alone")
     counted = again and monitor.watch is not None and watch is not None and watch.is_of(monitor.watch)
     if watch is not None and not counted:
         watch = watch.updated(judged(result, watch.on))

@@ -168,25 +168,26 @@ def _wide(result: xr.Dataset, known: dict[str, str]) -> list[Column]:
     columns.append((_interval_heading(result), _intervals(result)[:, 0].tolist()))
     for i in words.beside(result):
         columns.append((printable(names[i]), [words.number(value) for value in error[:, i]]))
-    return [*columns, *_of_rows(result, known)]
+    return [*columns, *_observed(result), *_of_rows(result, known)]
 
 
 def _long(result: xr.Dataset, known: dict[str, str]) -> list[Column]:
-    """A row a target and method; what belongs to the target stands in its first row."""
-    shown = [0, *words.beside(result)]
-    names, error = words.methods(result), result["error"].transpose("target", "method").values
-    n = len(error)
-
-    def once(column: Column) -> Column:
-        return column[0], [text for cell in column[1] for text in [cell, *[""] * (len(shown) - 1)]]
-
-    return [
-        once(_targets(result)),
-        ("method", [printable(names[i]) for i in shown] * n),
-        ("error", [words.number(value) for value in error[:, shown].ravel()]),
-        (_interval_heading(result), _intervals(result)[:, shown].ravel().tolist()),
-        *map(once, _of_rows(result, known)),
-    ]
+    """A row a target and method, one of what was observed; what is the target's stands in its first row."""
+    shown, names = [0, *words.beside(result)], [printable(name) for name in words.methods(result)]
+    error, intervals = result["error"].transpose("target", "method").values, _intervals(result)
+    of_rows = _of_rows(result, known)
+    rows: list[list[str]] = []
+    for i, target in enumerate(_targets(result)[1]):
+        own = [cells[i] for _, cells in of_rows]
+        for j in shown:
+            told = [names[j], words.number(error[i, j]), intervals[i, j]]
+            rows.append([target, *told, *own] if j == shown[0] else ["", *told, *[""] * len(own)])
+        if words.has_observed(result) and result["n_observed"].values[i]:
+            value, _, se = words.observed(*_observed_of(result, i)).partition(" ")
+            n = f"{result['n_observed'].values[i]:.0f}"
+            rows.append(["", "observed", value, se, n, *[""] * (len(own) - 1)])
+    headings = ["target", "method", "error", _interval_heading(result), *(heading for heading, _ in of_rows)]
+    return [(heading, [row[i] for row in rows]) for i, heading in enumerate(headings)]
 
 
 def _targets(result: xr.Dataset) -> Column:
@@ -198,7 +199,6 @@ def _of_rows(result: xr.Dataset, known: dict[str, str]) -> list[Column]:
     far = ["-" if np.isnan(share) else f"{100 * share:.0f} %" for share in result["far"].values]
     flags = zip(result["flag"].values, result["unreliable"].values, strict=True)
     return [
-        *_observed(result),
         ("rows", [f"{n:.0f}" for n in result["n_rows"].values]),
         ("far", far),
         ("flag", [words.letters(flag, unreliable, known) for flag, unreliable in flags]),
@@ -209,11 +209,16 @@ def _observed(result: xr.Dataset) -> list[Column]:
     """Observed errors, and of how many rows they are; nothing where no outcome is known."""
     if not words.has_observed(result):
         return []
-    told = zip(result["observed"].values.tolist(), result["observed_se"].values.tolist(), strict=True)
+    told = [words.observed(*_observed_of(result, i)) for i in range(result.sizes["target"])]
     return [
-        ("observed", [words.observed(error, se) for error, se in told]),
+        ("observed", told),
         ("of rows", [f"{n:.0f}" if n else "-" for n in result["n_observed"].values]),
     ]
+
+
+def _observed_of(result: xr.Dataset, place: int) -> tuple[float, float]:
+    """Error and standard error of one target."""
+    return float(result["observed"].values[place]), float(result["observed_se"].values[place])
 
 
 def _intervals(result: xr.Dataset) -> np.ndarray:
@@ -252,9 +257,7 @@ def _captions(result: xr.Dataset, single: bool) -> list[str]:
     if np.isnan(result["error"].values).any() or np.isnan(result["far"].values).any():
         captions[0] += "; - : not computed"
     if words.has_observed(result):
-        captions.append(
-            "observed: error on rows whose outcome is known, ± standard error of independent ones"
-        )
+        captions.append("observed: on rows whose outcome is known, ± standard error if independent")
     if "cv" in words.methods(result):
         captions.append("cv: cross-validated on the source; it does not see the target")
     silent = words.silent(result)

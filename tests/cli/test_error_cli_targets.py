@@ -181,7 +181,9 @@ def test_a_state_keeps_that_samples_are_targets_of_their_own(state, study, tmp_p
 
 def test_what_is_observed_in_an_update_is_of_its_cells(state, tmp_path):
     night = written(tmp_path / "n.zarr", ["B1"], seed=1, age=np.arange(N) < 30)
-    (target,) = found(night, *state, code=3)["targets"]
+    shown = error(night, *state, code=3)
+    assert "observed: of the cells of this update alone" in shown.stderr
+    (target,) = json.loads(shown.stdout)["targets"]
     assert (target["n_rows"], target["n_observed"]) == (2 * N, 30)
     zarr.open_group(night, mode="r+")["obs/age"][30:90] = 1.0  # which came in later
     shown = error(night, *state, code=3)

@@ -213,7 +213,9 @@ def test_an_observed_error_stands_beside_the_expected_one(one, three, tmp_path):
     some = with_observed(three, [0.2, np.nan, np.nan])
     (row,) = [line for line in shown(some).splitlines() if line.startswith(" site 0")]
     assert "0.200 ± 0.01 500" in " ".join(row.split())
-    assert "observed: error on rows whose outcome is known" in shown(some)
+    assert "observed: on rows whose outcome is known" in shown(some)
+    narrow = [" ".join(line.split()) for line in shown(some, 60).splitlines()]
+    assert narrow.count("observed 0.200 ± 0.01 500") == 1
     table = report.error_table(some, tmp_path / "error.csv")
     assert table["observed"].tolist()[:2] == [0.2, 0.2]
     assert table["n_observed"].tolist() == [500, 500, 0, 0, 0, 0]
