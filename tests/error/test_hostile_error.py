@@ -1,4 +1,4 @@
-"""What users get wrong, or pass in odd ways: a refusal in one line, or the right number."""
+"""What users get wrong, or pass in odd ways: a refusal in one line or the right number, never another one."""
 
 import warnings
 
