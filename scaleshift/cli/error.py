@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,8 @@ from click.core import ParameterSource
 from rich.console import Console
 
 from scaleshift.cli import error_options, error_state, options, zarr_groups
-from scaleshift.cli.error_data import Asked, Cells, Targets
-from scaleshift.cli.error_model import open_named
+from scaleshift.cli.error_data import Asked, Cells, NoCells, Targets
+from scaleshift.cli.error_model import NAMES, open_named
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
 from scaleshift.errors import DataError
@@ -39,8 +39,10 @@ OF_FIT = (
     "markers",
     "groups",
     "seed",
+    *error_state.OF_TARGETS,
 )  # as --state keeps them
 OF_ALARM = ("above", "on", "n")
+NOTHING_NEW = "no cells: the state is as it was, and its last answer is given again; no alarm is judged"
 INDEPENDENT = (
     "cells are taken as independent of each other: --groups sample takes those of a sample as not independent"
 )
@@ -53,6 +55,7 @@ class Answer:
     result: xr.Dataset
     monitor: Monitor  # also without --state, where nobody keeps it
     remarks: list[str]
+    is_new: bool = True  # False: no cells came in, and it is the last answer again
 
     @property
     def watch(self) -> Watch | None:
@@ -67,7 +70,7 @@ class Answer:
     @property
     def ringing(self) -> list[str]:
         """Targets that ring."""
-        return [] if self.watch is None else self.watch.ringing(self.targets)
+        return self.watch.ringing(self.targets) if self.watch is not None and self.is_new else []
 
 
 @click.command()
@@ -102,7 +105,7 @@ def error(context: click.Context, store: str, **given: Any) -> None:
     scaleshift error study.zarr --model ols --outcome age --state watched --alarm-above 0.08 --for 3
     scaleshift error today.zarr --state watched --forget 0.2
     """
-    asked = Asked(store, *(given[name] for name in ("outcome", "source", "target", "by_sample", "markers")))
+    asked = Asked(store, **{one.name: given[one.name] for one in fields(Asked) if one.name != "store"})
     output, state = given["output"], given["state"]
     _check_usage(context, store)
     options.make_folder(output)
@@ -110,10 +113,8 @@ def error(context: click.Context, store: str, **given: Any) -> None:
     error_state.refuse_unwritable(state)
     with options.computing(given["scheduler"], given["quiet"]), reading(store):
         answer = answered(context, asked)
-    if state is not None:
-        error_state.write(
-            answer.monitor, state
-        )  # first of all: whoever runs this again gets the answer again
+    if state is not None and answer.is_new:  # first of all: whoever runs this again gets the answer again
+        error_state.write(answer.monitor, state)
     result = _described(answer, asked)
     written = [] if output is None else write(result, answer, output)
     deliver(
@@ -170,7 +171,10 @@ def answered(context: click.Context, asked: Asked) -> Answer:
     else:
         flags = {parameter.name or "": parameter.opts[0] for parameter in context.command.params}
         error_state.check(monitor, _passed(context, OF_FIT), flags, given["state"])
-        new, remarks = error_state.targets(monitor, asked), []
+        try:
+            new, remarks = error_state.targets(monitor, asked), []
+        except NoCells as told:
+            return Answer(monitor.answer, monitor, [str(told), NOTHING_NEW], is_new=False)
     monitor.model.set_params(**_passed(context, ("forget", "invalid")))
     monitor, result = error_state.update(monitor, new, _watch(context, monitor.watch))
     remarks += new.remarks
@@ -187,13 +191,16 @@ def _fitted(context: click.Context, asked: Asked) -> tuple[Monitor, Targets, lis
             f"--state {given['state']} is not there yet: pass --model, what is to be fitted"
         )
     found = open_named(given["model"], given["trust"], given["refit"])
+    if given["state"] is not None and not isinstance(found.model, str):
+        raise click.UsageError(
+            f"--state keeps no model file, and {found.name} is one: refits need the source's cells each "
+            f"time; run without --state and go by the exit code, or name a model: --model {', '.join(NAMES)}"
+        )
     from scaleshift.error.monitor import Monitor
     from scaleshift.error.prediction_error import PredictionError  # after what is quick to refuse
 
     settings = {name: given[name] for name in (*OF_MODEL, "checkpoint", "forget", "invalid")}
     model = PredictionError(found.model, random_state=given["seed"], refit=found.refit, **settings)
-    if given["state"] is not None:
-        error_state.refuse_unsavable(model)
     cells = Cells(asked, found)
     targets, source = cells.targets(), cells.source()
     model.fit(source.cells, source.outcome, groups=given["groups"])
@@ -236,13 +243,15 @@ def _described(answer: Answer, asked: Asked) -> xr.Dataset:
     from scaleshift.cli.origin import transform_in_words
 
     model, fitted = answer.monitor.model, answer.monitor.fitted
+    target = asked.target or "all samples but those of the source"
+    known = "; cells whose outcome is known" if fitted.get("labelled_only") else ""
     features = [] if model.markers_ is None else list(model.markers_)
     origin = {
         "study": asked.store,
         "model": fitted["model"],
         "outcome": fitted["outcome"] or "label",
         "source": fitted["source"] or "all samples with outcomes that are not in the target",
-        "target": asked.target or "all samples but those of the source",
+        "target": target + known,
         "features": json.dumps(features, ensure_ascii=False),
         "transform": transform_in_words(Opening(asked.store).manifest.transform, features),
     }
@@ -266,8 +275,8 @@ def write(result: xr.Dataset, answer: Answer, output: Path) -> list[str]:
     try:
         answer.monitor.model.save(output / FITTED)
         names.append(FITTED)
-    except DataError as unsavable:
-        remarks.append(f"the fitted model is not written: {unsavable}")
+    except DataError:
+        remarks.append("the fitted model is not saved: its file is all there is of it")
         if persistence.kind_of(output / FITTED) is not None:
             shutil.rmtree(output / FITTED)
             remarks.append(f"removed {output / FITTED}: an earlier run wrote it, this one has none")
@@ -294,7 +303,7 @@ def deliver(answer: Answer, as_json: bool, quiet: bool) -> None:
 def alarm_in_words(answer: Answer) -> list[str]:
     """Which targets ring, and which are on the way there."""
     watch, ringing = answer.watch, answer.ringing
-    if watch is None:
+    if watch is None or not answer.is_new:
         return []
     what = f"{'the lower end of the interval' if watch.on == 'low' else 'the error'} is above {watch.above:g}"
     times = f" for {watch.n} updates or more" if watch.n > 1 else ""

@@ -11,15 +11,13 @@ import click
 import numpy as np
 
 from scaleshift.cli.error_model import Model
+from scaleshift.cli.error_outcome import LABEL, Outcome
 from scaleshift.cli.opening import Opening
 from scaleshift.errors import DataError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from scaleshift.blocks.block import Column
-
-LABEL, SAMPLE = "label", "sample"
 TARGET = "target"  # name of all target cells together
 MOST_NAMES = 5
 
@@ -33,6 +31,7 @@ class Asked:
     source: str | None = None
     target: str | None = None
     by_sample: bool = False
+    labelled_only: bool = False  # target cells whose outcome is known
     markers: Sequence[str] | None = None
 
 
@@ -53,89 +52,11 @@ class Targets:
     cells: dict[str, xr.Dataset]
     fingerprint: str
     remarks: list[str] = field(default_factory=list)
+    observed: dict[str, tuple[xr.Dataset, Any]] = field(default_factory=dict)  # with outcomes, where known
 
 
-class Outcome:
-    """What is predicted of the cells of a study: its labels, a column of obs, or a marker."""
-
-    def __init__(self, store: str, name: str | None, opening: Opening, model: Model) -> None:
-        self.store, self.name, self.opening, self.model = store, name or LABEL, opening, model
-        if self.name == SAMPLE:
-            raise click.BadParameter("a cell's sample is no outcome", param_hint="--outcome")
-        if self.name == LABEL and not opening.manifest.labels:
-            raise DataError(f"{store} has no labels: run `scaleshift label {store} TABLE` first")
-        self._check_known()
-        if self.name == LABEL and not model.of_classes:
-            raise click.UsageError(
-                f"--model {model.name} predicts numbers: name with --outcome a numeric column of obs, or a "
-                "marker"
-            )
-        if self.is_marker and model.of_classes:
-            raise click.UsageError(
-                f"--outcome {self.name} is a marker, and --model {model.name} predicts labels, no numbers"
-            )
-
-    @cached_property
-    def of_obs(self) -> list[str]:
-        """Columns that can be outcomes."""
-        from scaleshift.cells.columns import column_names
-
-        return [name for name in column_names(self.store) if name not in (SAMPLE, LABEL)]
-
-    @property
-    def is_marker(self) -> bool:
-        """Whether it is a column of X."""
-        return self.name != LABEL and self.name not in self.of_obs
-
-    def _check_known(self) -> None:
-        from scaleshift.blocks.labels import suggestion
-
-        known = [LABEL, *self.of_obs, *self.opening.manifest.markers]
-        if self.name not in known:
-            message = f"{self.store} has no column {self.name!r} in obs or X{suggestion(self.name, known)}"
-            raise click.BadParameter(message, param_hint="--outcome")
-
-    def of(self, samples: list[Any]) -> Any:
-        """The outcomes of the cells of samples, lazy; None where the cells bring their labels."""
-        from scaleshift.cells import open_cells
-
-        if self.name == LABEL:
-            return None
-        if self.is_marker:
-            return open_cells(self.store, samples, markers=[self.name])["X"].data[:, 0]
-        column = self._column(samples)
-        if column.categories is not None:
-            return column.values.map_blocks(named, column.categories, dtype=object)
-        return column.values
-
-    def known(self, samples: list[Any]) -> Any:
-        """Whether each cell has one, lazy; None where all have."""
-        from scaleshift.cells import open_cells
-
-        if self.name == LABEL:
-            return open_cells(self.store, samples)["label_code"].data >= 0
-        if self.is_marker:
-            return None
-        column = self._column(samples)
-        if column.categories is not None:
-            return column.values >= 0
-        return np.isfinite(column.values) if column.values.dtype.kind == "f" else None
-
-    def _column(self, samples: list[Any]) -> Column:
-        from scaleshift.cells.columns import open_column
-
-        column = open_column(self.store, self.name, samples)
-        text = column.categories is not None or column.values.dtype.kind not in "biuf"
-        if text and not self.model.of_classes:
-            raise click.UsageError(
-                f"--outcome {self.name} is text, and --model {self.model.name} predicts numbers"
-            )
-        return column
-
-
-def named(codes: np.ndarray, categories: np.ndarray) -> np.ndarray:
-    """Labels of a block by their codes, None for -1."""
-    return np.array([*categories.tolist(), None], object)[codes]
+class NoCells(DataError):
+    """No target has a cell."""
 
 
 class Cells:
@@ -143,19 +64,13 @@ class Cells:
 
     def __init__(self, asked: Asked, model: Model) -> None:
         self.asked, self.opening = asked, Opening(asked.store)
-        self.outcome = Outcome(asked.store, asked.outcome, self.opening, model)
+        self.outcome = Outcome.to_learn(self.opening, asked.outcome, model.of_classes, model.name)
         self.features = _features(asked, model, self.opening, self.outcome)
 
     @cached_property
     def counts(self) -> dict[Any, np.ndarray]:
         """Of each sample that can be learned from, its cells without and with an outcome: (2,)."""
-        from scaleshift.blocks import passes
-        from scaleshift.blocks.block import Column
-        from scaleshift.blocks.rows import as_rows, with_columns
-        from scaleshift.cells import open_cells
-
-        asked, manifest = self.asked, self.opening.manifest
-        samples = list(manifest.samples)
+        asked, samples = self.asked, list(self.opening.manifest.samples)
         if asked.source is not None:
             samples = self.opening.select(asked.source, "--source")
         elif asked.target is not None:
@@ -165,16 +80,7 @@ class Cells:
                 raise click.UsageError(
                     "--target selects every sample: none is left to learn from; pass --source"
                 )
-        known = self.outcome.known(samples)
-        if known is None:
-            n = dict(zip(manifest.samples, manifest.counts, strict=True))
-            return {name: np.array([0, n[name]]) for name in samples}
-        cells = open_cells(asked.store, samples)
-        pair = 2 * cells["sample_code"].data + known
-        n_samples = cells.sizes[SAMPLE]
-        column = Column(pair, np.arange(2 * n_samples), coded=True)
-        counted = passes.counts(with_columns(as_rows(cells), pair=column).only("pair"), "pair")
-        return dict(zip(cells[SAMPLE].values.tolist(), counted.reshape(n_samples, 2), strict=True))
+        return self.outcome.counts(samples)
 
     @property
     def source_samples(self) -> list[Any]:
@@ -208,39 +114,119 @@ class Cells:
             names = self.opening.select(self.asked.target, "--target")
         elif not names:
             raise click.UsageError("every sample is learned from: none is left to predict; pass --target")
-        targets = targets_of(self.asked, self.opening, names, self.features)
+        targets = targets_of(self.asked, self.opening, names, self.features, self.outcome)
         both = [name for name in names if name in sources]
         if both:
             targets.remarks.append(f"{_listed(both)}: learned from, and predicted too")
         return targets
 
 
-def targets_of(asked: Asked, opening: Opening, names: list[Any], features: Sequence[str] | None) -> Targets:
-    """The cells of samples, one target or one a sample; samples without cells are left out, and said."""
+def targets_of(
+    asked: Asked,
+    opening: Opening,
+    names: list[Any],
+    features: Sequence[str] | None,
+    outcome: Outcome | None,
+) -> Targets:
+    """The cells of samples, one target or one a sample; samples without cells are left out, and it is said.
+
+    Parameters
+    ----------
+    outcome : Outcome or None
+        Where the study has it: its cells then are held against what is observed.
+
+    Raises
+    ------
+    NoCells
+        If none is left.
+    """
     from scaleshift.cells import open_cells
 
-    manifest = opening.manifest
-    n = dict(zip(manifest.samples, manifest.counts, strict=True))
-    empty = [name for name in names if not n[name]]
-    names = [name for name in names if n[name]]
-    remarks = [f"{_listed(empty)}: no cells, left out"] if empty else []
-    if not names:
-        raise DataError(f"{asked.store}: the target samples {_listed(empty)} have no cells: select others")
+    names, remarks = _with_cells(opening, names)
+    known = dict.fromkeys(names, 0)
+    if outcome is not None:
+        known = {name: int(counts[1]) for name, counts in outcome.counts(names).items()}
+    if asked.labelled_only:
+        names, more = _with_known(asked, known)
+        remarks += more
     groups = {str(name): [name] for name in names} if asked.by_sample else {TARGET: names}
-    cells = {
-        name: _unlabelled(open_cells(asked.store, group, markers=features)) for name, group in groups.items()
+    told = {name: group for name, group in groups.items() if sum(known[one] for one in group)}
+    if outcome is not None and outcome.name == LABEL and not asked.labelled_only:
+        remarks += _without_label(outcome, [one for group in told.values() for one in group])
+    fingerprint = _fingerprint(opening.manifest, groups, known if asked.labelled_only else {})
+    found = Targets({}, fingerprint, remarks)
+    for name, group in groups.items():
+        cells = open_cells(asked.store, group, markers=features)
+        if outcome is not None and name in told:
+            y = outcome.of(group)
+            if asked.labelled_only:
+                cells, y = _of_known(cells, y, outcome.known(group))
+            found.observed[name] = (cells, None) if y is None else (_unlabelled(cells), y)
+        found.cells[name] = _unlabelled(cells)
+    return found
+
+
+def _with_cells(opening: Opening, names: list[Any]) -> tuple[list[Any], list[str]]:
+    """Those of the samples that have cells, and what is to be said of the others."""
+    n = dict(zip(opening.manifest.samples, opening.manifest.counts, strict=True))
+    empty = [name for name in names if not n[name]]
+    if len(empty) == len(names):
+        told = f"the target samples {_listed(empty)} have no cells" if empty else "there is no target sample"
+        raise NoCells(f"{opening.store}: {told}: select others")
+    return [name for name in names if n[name]], [f"{_listed(empty)}: no cells, left out"] if empty else []
+
+
+def _with_known(asked: Asked, known: dict[Any, int]) -> tuple[list[Any], list[str]]:
+    """Those of the samples that have cells with known outcomes, and what is to be said of the others."""
+    what = f"no cell has a {asked.outcome or LABEL}"
+    if not any(known.values()):
+        raise NoCells(f"{asked.store}: {what} in the target: leave --labelled-only out")
+    without = [name for name, n in known.items() if not n]
+    remarks = [f"{_listed(without)}: {what}, left out"] if without else []
+    return [name for name, n in known.items() if n], remarks
+
+
+def _of_known(cells: xr.Dataset, y: Any, known: Any) -> tuple[xr.Dataset, Any]:
+    """Cells whose outcome is known, lazy; `known` is None where all are."""
+    if known is None:
+        return cells, y
+    from scaleshift.blocks.chosen import chosen
+
+    names = [str(name) for name, variable in cells.variables.items() if "cell" in variable.dims]
+    columns = [cells[name].data for name in names]
+    taken = chosen(known, columns if y is None else [*columns, y])
+    kept = {
+        name: (cells[name].dims, values, cells[name].attrs)
+        for name, values in zip(names, taken, strict=False)
     }
-    return Targets(cells, _fingerprint(manifest, groups), remarks)
+    return cells.drop_vars(names).assign(kept), None if y is None else taken[-1]
 
 
-def _fingerprint(manifest: Any, groups: dict[str, list[Any]]) -> str:
-    """What tells the cells of targets from others: their checksums, or the study where it has none."""
+def _without_label(outcome: Outcome, samples: list[Any]) -> list[str]:
+    """What is to be said of targets some of whose cells have a label."""
+    counts = list(outcome.counts(samples).values())
+    without, n = sum(int(one[0]) for one in counts), sum(int(one.sum()) for one in counts)
+    if not without:
+        return []
+    return [
+        f"{without} of {n} target cells have no label: what a classifier says of cells of no class is "
+        "counted in the expected error as well; --labelled-only leaves them out"
+    ]
+
+
+def _fingerprint(manifest: Any, groups: dict[str, list[Any]], known: dict[Any, int]) -> str:
+    """What tells the cells of targets from others: their checksums, or the study where it has none.
+
+    Of the cells with known outcomes alone also how many of them.
+    """
     from scaleshift.checkpoint import fingerprint
 
     checksums = dict(zip(manifest.samples, manifest.checksums, strict=False))
     counts = dict(zip(manifest.samples, manifest.counts, strict=True))
     told = {
-        name: [[str(one), counts[one], checksums.get(one) or manifest.study] for one in samples]
+        name: [
+            [str(one), known.get(one, counts[one]), checksums.get(one) or manifest.study] for one in samples
+        ]
         for name, samples in groups.items()
     }
     return fingerprint(told)

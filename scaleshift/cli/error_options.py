@@ -74,16 +74,26 @@ of_cells = options.all_of(
     click.option(
         "--outcome",
         metavar="NAME",
-        help="What is predicted: a column of obs, or a marker, which then is no feature. Where left out: the "
-        "labels.",
+        help="What is predicted: a column of obs, a marker, which then is no feature, or a column of the "
+        "sample sheet, whose number every cell of a sample has. Where left out: the labels.",
     ),
     click.option(
         "--source",
         help='Samples to learn from: ==, !=, in (a, b), joined by "and", as in "day == 3 and sample != S01". '
-        "Where left out: all with outcomes that are not in --target.",
+        "Where left out: all that are not in --target and have a cell whose outcome is known.",
     ),
     click.option("--target", help="Samples to predict. Where left out: all others."),
-    click.option("--by-sample", is_flag=True, help="Each target sample is a target of its own."),
+    click.option(
+        "--by-sample",
+        is_flag=True,
+        help="Each target sample is a target of its own. A --state keeps this.",
+    ),
+    click.option(
+        "--labelled-only",
+        is_flag=True,
+        help="Target cells whose outcome is known, and no others: what is expected and what is observed are "
+        "of the same cells. A --state keeps this.",
+    ),
     options.markers,
     click.option(
         "--groups",
@@ -179,7 +189,8 @@ of_alarm = options.all_of(
         "above",
         type=float,
         callback=_finite,
-        help="Exit with code 3 if the error of a target is above, by the first method.",
+        help="Exit with code 3 if the error of a target is above, by the first method. Given once, it stays "
+        "for later calls of a --state.",
     ),
     click.option(
         "--alarm-on",
@@ -205,9 +216,11 @@ of_alarm = options.all_of(
     ),
     click.option(
         "--forget",
-        type=click.FloatRange(0, 1, max_open=True),
+        type=click.FloatRange(0, 1),
         default=0.0,
         show_default=True,
-        help="With --state: share of the past that each update forgets.",
+        help="With --state: share of the past that each update forgets. With 0 all cells since the start "
+        "count, so that a bad night is diluted, and lingers; with 1 this update's cells alone: --forget 1 "
+        "--for 3 rings after three bad nights in a row. Given once, it stays for later calls.",
     ),
 )

@@ -5,12 +5,15 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from scaleshift.cli.error_data import Asked, Targets, targets_of
+from scaleshift.cli.error_observed import beside_observed
+from scaleshift.cli.error_outcome import Outcome
 from scaleshift.cli.opening import EVERY, Opening
 from scaleshift.errors import DataError
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from scaleshift.error.monitor import Monitor
     from scaleshift.error.watch import Watch
 
+OF_TARGETS = ("by_sample", "labelled_only")  # which are kept: targets of updates are those of the fit
 AGAIN = "these cells are those of the last update: they are not added again, and its answer is given again"
 
 
@@ -64,19 +68,6 @@ def _unwritable(path: Path, error: OSError) -> DataError:
     return DataError(f"--state {path} cannot be written ({error.strerror}): choose another folder")
 
 
-def refuse_unsavable(model: Any) -> None:
-    """Raise before a long fit where the model could not be kept."""
-    from scaleshift.encoding import encode
-
-    try:
-        encode(model)
-    except DataError as error:
-        raise DataError(
-            f"--state keeps the model, and this one cannot be saved ({error}): pass one of scaleshift's own "
-            "with --model, or leave --state out"
-        ) from error
-
-
 def check(monitor: Monitor, given: Mapping[str, Any], options: Mapping[str, str], path: Path) -> None:
     """Refuse settings of a fit that are not those of the fit that is kept.
 
@@ -93,9 +84,11 @@ def check(monitor: Monitor, given: Mapping[str, Any], options: Mapping[str, str]
     for name, value in given.items():
         kept = monitor.fitted.get(name)
         if kept != value:
+            flag = isinstance(value, bool)
+            told = options[name] if flag else f"{options[name]} {_shown(value)}"
+            fitted = f"without {options[name]}" if flag else f"with {_shown(kept)}"
             raise click.UsageError(
-                f"{options[name]} {_shown(value)}: {path} was fitted with {_shown(kept)}; "
-                f"leave {options[name]} out, or choose another --state"
+                f"{told}: {path} was fitted {fitted}; leave {options[name]} out, or choose another --state"
             )
 
 
@@ -107,20 +100,38 @@ def targets(monitor: Monitor, asked: Asked) -> Targets:
         names = [name for name in names if name not in monitor.samples]
         if not names:
             raise click.UsageError("every sample of STORE was learned from: pass --target, or another STORE")
-    features = monitor.model.markers_
-    return targets_of(asked, opening, names, None if features is None else list(features))
+    model, fitted = monitor.model, monitor.fitted
+    by_sample, labelled_only = (bool(fitted.get(name)) for name in OF_TARGETS)
+    asked = replace(asked, outcome=fitted["outcome"], by_sample=by_sample, labelled_only=labelled_only)
+    outcome = Outcome(opening, asked.outcome, model.classes_ is not None, fitted["model"])
+    features = None if model.markers_ is None else list(model.markers_)
+    return targets_of(asked, opening, names, features, outcome if outcome.exists else None)
 
 
 def update(monitor: Monitor, new: Targets, watch: Watch | None) -> tuple[Monitor, xr.Dataset]:
     """The state after an update, and its answer; cells that are in it already are not added again."""
     again = monitor.is_last(new.fingerprint)
     result = monitor.answer if again else monitor.model.update(new.cells)
+    result = beside_observed(result, monitor.model, new.observed)
     if again:
         new.remarks.append(AGAIN)
+    elif monitor.fingerprint:
+        new.remarks.append(_forgotten(monitor.model.forget))
+        if "observed" in result and monitor.model.forget < 1:
+            new.remarks.append("observed: of the cells of this update alone")
     counted = again and monitor.watch is not None and watch is not None and watch.is_of(monitor.watch)
     if watch is not None and not counted:
         watch = watch.updated(judged(result, watch.on))
     return monitor.after(result, watch, new.fingerprint), result
+
+
+def _forgotten(share: float) -> str:
+    """How much the past counts in an update."""
+    if share == 0:
+        return "--forget 0: all cells since the start count, so that a bad night is diluted, and lingers"
+    if share == 1:
+        return "--forget 1: the cells of this update alone count"
+    return f"--forget {share:g}: {100 * share:g} % of what earlier updates have told is forgotten"
 
 
 def judged(result: xr.Dataset, on: str) -> dict[str, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +24,8 @@ from scaleshift.report.table import printable, short
 
 BY_METHOD = ("error", "error_low", "error_high", "error_drawn", "mc_error")
 BY_TARGET = ("n_rows", "n_invalid", "effective_sample_size", "far", "unreliable", "flag")
+OBSERVED = ("observed", "observed_se", "n_observed")  # by target, where outcomes are known after all
 TEXT = ["target", "method", "flag"]
-HEADING_WIDTH = 12  # characters of a method above its column
 LONGEST_NAME = 32  # of a target
 MOST_ROWS = 60  # targets that are listed; the CSV has all
 Column = tuple[str, list[str]]  # heading and cells
@@ -47,8 +46,8 @@ def error_table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) 
     -------
     pandas.DataFrame
         n_targets * n_methods rows; columns target, method, error, error_low, error_high, error_drawn,
-        mc_error, error_in_sample, n_rows, n_invalid, effective_sample_size, far, unreliable, flag. NaN is a
-        quantity that was not computed.
+        mc_error, error_in_sample, n_rows, n_invalid, effective_sample_size, far, unreliable, flag; and
+        observed, observed_se, n_observed where the result has them. NaN is a quantity that was not computed.
 
     Raises
     ------
@@ -64,6 +63,7 @@ def error_table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) 
     """
     result = required(result)
     columns = ["target", "method", *BY_METHOD, "error_in_sample", *BY_TARGET]
+    columns += [name for name in OBSERVED if name in result]
     found = result[columns[2:]].reset_coords(drop=True)
     long = found.to_dataframe(dim_order=["target", "method"]).reset_index()[columns]
     if path is not None:
@@ -164,29 +164,30 @@ def _wide(result: xr.Dataset, known: dict[str, str]) -> list[Column]:
     """A row a target, methods side by side."""
     names = words.methods(result)
     error = result["error"].transpose("target", "method").values
-    columns = [_targets(result), (_heading(names[0]), [words.number(value) for value in error[:, 0]])]
+    columns = [_targets(result), (printable(names[0]), [words.number(value) for value in error[:, 0]])]
     columns.append((_interval_heading(result), _intervals(result)[:, 0].tolist()))
     for i in words.beside(result):
-        columns.append((_heading(names[i]), [words.number(value) for value in error[:, i]]))
-    return [*columns, *_of_rows(result, known)]
+        columns.append((printable(names[i]), [words.number(value) for value in error[:, i]]))
+    return [*columns, *_observed(result), *_of_rows(result, known)]
 
 
 def _long(result: xr.Dataset, known: dict[str, str]) -> list[Column]:
-    """A row a target and method; what belongs to the target stands in its first row."""
-    shown = [0, *words.beside(result)]
-    names, error = words.methods(result), result["error"].transpose("target", "method").values
-    n = len(error)
-
-    def once(column: Column) -> Column:
-        return column[0], [text for cell in column[1] for text in [cell, *[""] * (len(shown) - 1)]]
-
-    return [
-        once(_targets(result)),
-        ("method", [_heading(names[i]) for i in shown] * n),
-        ("error", [words.number(value) for value in error[:, shown].ravel()]),
-        (_interval_heading(result), _intervals(result)[:, shown].ravel().tolist()),
-        *map(once, _of_rows(result, known)),
-    ]
+    """A row a target and method, one of what was observed; what is the target's stands in its first row."""
+    shown, names = [0, *words.beside(result)], [printable(name) for name in words.methods(result)]
+    error, intervals = result["error"].transpose("target", "method").values, _intervals(result)
+    of_rows = _of_rows(result, known)
+    rows: list[list[str]] = []
+    for i, target in enumerate(_targets(result)[1]):
+        own = [cells[i] for _, cells in of_rows]
+        for j in shown:
+            told = [names[j], words.number(error[i, j]), intervals[i, j]]
+            rows.append([target, *told, *own] if j == shown[0] else ["", *told, *[""] * len(own)])
+        if words.has_observed(result) and result["n_observed"].values[i]:
+            value, _, se = words.observed(*_observed_of(result, i)).partition(" ")
+            n = f"{result['n_observed'].values[i]:.0f}"
+            rows.append(["", "observed", value, se, n, *[""] * (len(own) - 1)])
+    headings = ["target", "method", "error", _interval_heading(result), *(heading for heading, _ in of_rows)]
+    return [(heading, [row[i] for row in rows]) for i, heading in enumerate(headings)]
 
 
 def _targets(result: xr.Dataset) -> Column:
@@ -204,6 +205,22 @@ def _of_rows(result: xr.Dataset, known: dict[str, str]) -> list[Column]:
     ]
 
 
+def _observed(result: xr.Dataset) -> list[Column]:
+    """Observed errors, and of how many rows they are; nothing where no outcome is known."""
+    if not words.has_observed(result):
+        return []
+    told = [words.observed(*_observed_of(result, i)) for i in range(result.sizes["target"])]
+    return [
+        ("observed", told),
+        ("of rows", [f"{n:.0f}" if n else "-" for n in result["n_observed"].values]),
+    ]
+
+
+def _observed_of(result: xr.Dataset, place: int) -> tuple[float, float]:
+    """Error and standard error of one target."""
+    return float(result["observed"].values[place]), float(result["observed_se"].values[place])
+
+
 def _intervals(result: xr.Dataset) -> np.ndarray:
     """Texts, (n_targets, n_methods)."""
     low, high = (result[name].transpose("target", "method").values for name in ("error_low", "error_high"))
@@ -216,10 +233,6 @@ def _intervals(result: xr.Dataset) -> np.ndarray:
 def _interval_heading(result: xr.Dataset) -> str:
     level = words.level(result)
     return "interval" if level is None else f"{100 * level:g} % interval"
-
-
-def _heading(method: str) -> str:
-    return "\n".join(textwrap.wrap(printable(method).replace("_", " "), HEADING_WIDTH))
 
 
 def _drawn(columns: list[Column]) -> Table:
@@ -243,11 +256,13 @@ def _captions(result: xr.Dataset, single: bool) -> list[str]:
     captions = ["far: share of rows that are further out than 99 % of the source's"]
     if np.isnan(result["error"].values).any() or np.isnan(result["far"].values).any():
         captions[0] += "; - : not computed"
+    if words.has_observed(result):
+        captions.append("observed: on rows whose outcome is known, ± standard error if independent")
+    if "cv" in words.methods(result):
+        captions.append("cv: cross-validated on the source; it does not see the target")
     silent = words.silent(result)
     if silent:
-        captions.append(
-            f"without an answer: {', '.join(printable(name).replace('_', ' ') for name in silent)}"
-        )
+        captions.append(f"without an answer: {', '.join(map(printable, silent))}")
     inexact = np.nan_to_num(result["mc_error"].values).max(initial=0)
     if inexact > 0:
         captions.append(f"Monte-Carlo standard error of an estimate: up to {words.number(inexact)}")

@@ -12,7 +12,7 @@ from scaleshift.report.table import printable, short
 JOINT = "; "  # between the reasons of a flag
 UNRELIABLE = "!"
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-MOST_NAMES, MOST_FEATURES = 4, 3
+MOST_NAMES, MOST_FEATURES = 4, 3  # of targets that a reason names; beyond, they are counted
 LONGEST_NAME = 32  # characters, in a sentence
 LOSSES = {
     "squared": "mean squared error",
@@ -75,9 +75,9 @@ def cross_validated(result: xr.Dataset) -> float:
 
 
 def beside(result: xr.Dataset) -> list[int]:
-    """Places of the methods that stand beside the first one: those that differ between targets, if known."""
+    """Places of the methods that stand beside the first one: those that are known of a target."""
     known = np.isfinite(result["error"].transpose("target", "method").values).any(axis=0)
-    return [i for i, name in enumerate(methods(result)) if i and name != "cv" and known[i]]
+    return [i for i in range(result.sizes["method"]) if i and known[i]]
 
 
 def silent(result: xr.Dataset) -> list[str]:
@@ -104,7 +104,28 @@ def sentence(one: xr.Dataset) -> str:
     told = f"expected error on '{name}': {number(error)}"
     told += f" ({interval(low, high)})" if np.isfinite([low, high]).any() else ""
     source = in_sample(one)
-    return told + (f", source {number(source)}" if np.isfinite(source) else "")
+    told += f", source {number(source)}" if np.isfinite(source) else ""
+    if not has_observed(one):
+        return told
+    return f"{told}; observed {observed(float(one['observed'][0]), float(one['observed_se'][0]))}"
+
+
+def has_observed(result: xr.Dataset) -> bool:
+    """Whether outcomes of some rows are known after all."""
+    return "observed" in result and bool((result["n_observed"] > 0).any())
+
+
+def observed(error: float, standard_error: float) -> str:
+    """An observed error.
+
+    Examples
+    --------
+    >>> observed(0.12, 0.0034), observed(float("nan"), float("nan"))
+    ('0.120 ± 0.0034', '-')
+    """
+    if np.isnan(error):
+        return "-"
+    return f"{number(error)} ± {standard_error:.2g}" if np.isfinite(standard_error) else number(error)
 
 
 def of_source(result: xr.Dataset) -> list[str]:
@@ -182,12 +203,13 @@ def _told(phrase: str, of: list[tuple[str, str]], n_targets: int) -> str:
     details = {detail for _, detail in of}
     same = details.pop() if len(details) == 1 else ""
     words = printable(f"{phrase}: {same}" if same else phrase)
-    if len(of) == n_targets and not details:
-        return words if n_targets == 1 else f"{words}: all targets"
-    names = [name if same or not detail else f"{name} ({printable(detail)})" for name, detail in of]
-    more = len(names) - MOST_NAMES
-    listed = ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-    return f"{words}: {listed}"
+    if n_targets == 1 and not details:
+        return words
+    if len(of) > MOST_NAMES:
+        return f"{words}: {len(of)} of {n_targets} targets"
+    return f"{words}: " + ", ".join(
+        name if same or not detail else f"{name} ({printable(detail)})" for name, detail in of
+    )
 
 
 def _reasons(flag: object) -> list[tuple[str, str]]:

@@ -259,10 +259,12 @@ def test_the_estimator_of_a_skops_file_is_refitted(study, skops, tmp_path):
     assert json.loads(result.attrs["features"]) == ["Time", "CD3"]
     noise = 0.09 + 0.25 * 1.0  # of age, and of CD19, which the model does not see
     assert result["error"].values.ravel()[0] == pytest.approx(noise, rel=0.4)
-    assert "the fitted model is not written: " in shown.stderr
+    assert shown.stderr.endswith("the fitted model is not saved: its file is all there is of it\n")
     assert not (out / "fitted").exists()
-    kept = error(study, *given, "--state", tmp_path / "state", code=1)
-    assert "--state keeps the model, and this one cannot be saved" in one_line(kept)
+    kept = one_line(error(study, *given, "--state", tmp_path / "state", code=2))
+    assert "--state keeps no model file" in kept
+    assert "run without --state and go by the exit code, or name a model" in kept
+    assert "sklearn" not in kept
     assert not (tmp_path / "state").exists()
 
 
@@ -361,8 +363,8 @@ def test_a_state_is_fitted_once_and_then_needs_neither_model_nor_source(study, d
     assert first(two) > first(one)
     forgot = found(days[2], "--state", state, "--forget", "0.5")
     assert forgot["targets"][0]["n_rows"] == 1.5 * N + N
-    by_sample = found(days[3], "--state", state, "--by-sample")
-    assert [(t["target"], t["n_rows"]) for t in by_sample["targets"]] == [("today", N)]
+    refused = one_line(error(days[3], "--state", state, "--by-sample", code=2))
+    assert "was fitted without --by-sample; leave --by-sample out, or choose another --state" in refused
 
 
 def test_updates_are_as_one_answer_for_all_their_cells(study, tmp_path):

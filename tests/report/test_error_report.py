@@ -148,22 +148,34 @@ def test_letters_stand_for_reasons_and_name_the_targets(three):
     everywhere = three.assign(flag=("target", ["few rows: 3", "few rows: 4", "few rows: 5"]))
     assert "few rows: site 0 (3), site 1 (4), site 2 (5)" in shown(everywhere)
     same = three.assign(flag=("target", ["clipped", "clipped", "clipped"]))
-    assert "clipped: all targets" in shown(same)
+    assert "clipped: site 0, site 1, site 2" in shown(same)
+
+
+def test_reasons_name_all_their_targets_up_to_four_and_count_more():
+    flags = ["few rows: 3", "few rows: 4", "few rows: 5", "few rows: 6", "", ""]
+    few = made(np.full((6, 2), 0.1), flag=np.array(flags, dtype=object))
+    assert "few rows: site 0 (3), site 1 (4), site 2 (5), site 3 (6)" in shown(few)
+    flags[4] = "few rows: 7"
+    more = made(np.full((6, 2), 0.1), flag=np.array(flags, dtype=object))
+    assert "few rows: 5 of 6 targets" in shown(more)
 
 
 def test_a_result_without_doubts_has_no_legend(one):
     assert shown(one).splitlines()[-1].startswith("far: share of rows")
 
 
-def test_cross_validation_is_told_of_the_source_and_not_by_target():
+def test_cross_validation_is_told_of_the_source_and_as_a_method_where_it_was_asked_for():
     result = made([[0.12, 0.13, 0.08], [0.2, 0.21, 0.08]], methods=[*METHODS, "cv"])
     text = shown(result)
     assert "source: in sample 0.0700, cross-validated 0.0800" in text
-    assert " cv" not in text
+    assert " cv " in text
+    assert "cv: cross-validated on the source; it does not see the target" in text
+    assert "source, cross-validated (cv): 0.0800" in labels_of(report.error_plot(result))
     as_variable = made([[0.12, 0.13]]).assign(error_cv=0.09)
     assert "cross-validated 0.0900" in shown(as_variable)
+    assert "cv" not in shown(as_variable)
     first = made([[0.08, 0.13], [0.08, 0.21]], methods=["cv", "direct"])
-    assert "cross-validated" not in shown(first)
+    assert "source: in sample 0.0700\n" in shown(first)
     assert " cv" in shown(first)
 
 
@@ -178,14 +190,51 @@ def test_a_narrow_terminal_gets_a_row_a_method_and_loses_no_number():
     assert max(map(len, narrow.splitlines())) <= 70
 
 
+@pytest.mark.parametrize("width", [80, 120])
+def test_methods_have_the_names_of_the_library_everywhere(width, tmp_path):
+    names = [*METHODS, "importance_weighted_cv", "average_thresholded_confidence", "difference_of_confidence"]
+    result = made(np.full((2, 5), 0.1), methods=names)
+    text = shown(result, width)
+    drawn_names = " ".join(labels_of(report.error_plot(result)))
+    for name in names:
+        assert name in text
+        assert name in drawn_names
+        assert (report.error_table(result)["method"] == name).sum() == 2
+
+
+def with_observed(result, error, se=0.01, n=500):
+    values = {"observed": np.asarray(error, float), "observed_se": np.full(len(error), se)}
+    values["n_observed"] = np.where(np.isnan(error), 0, n)
+    return result.assign({name: ("target", v) for name, v in values.items()})
+
+
+def test_an_observed_error_stands_beside_the_expected_one(one, three, tmp_path):
+    assert shown(with_observed(one, [0.1])).splitlines()[0].endswith("; observed 0.100 ± 0.01")
+    some = with_observed(three, [0.2, np.nan, np.nan])
+    (row,) = [line for line in shown(some).splitlines() if line.startswith(" site 0")]
+    assert "0.200 ± 0.01 500" in " ".join(row.split())
+    assert "observed: on rows whose outcome is known" in shown(some)
+    narrow = [" ".join(line.split()) for line in shown(some, 60).splitlines()]
+    assert narrow.count("observed 0.200 ± 0.01 500") == 1
+    table = report.error_table(some, tmp_path / "error.csv")
+    assert table["observed"].tolist()[:2] == [0.2, 0.2]
+    assert table["n_observed"].tolist() == [500, 500, 0, 0, 0, 0]
+    assert pd.read_csv(tmp_path / "error.csv")["observed_se"].tolist()[0] == 0.01
+    assert drawn(report.error_plot(some).axes[0], "observed")[0] == 0.2
+    for without in (three, with_observed(three, [np.nan] * 3)):
+        assert "observed" not in shown(without)
+        assert "observed" not in labels_of(report.error_plot(without))
+    assert "observed" not in report.error_table(three)
+
+
 def test_methods_that_a_model_does_not_have_are_named_once():
     error = [[0.12, np.nan, 0.13], [0.22, np.nan, np.nan]]
     result = made(error, methods=["direct", "closed_form", "average_confidence"])
     text = shown(result)
-    assert "without an answer: closed form" in text
-    assert text.count("closed form") == 1
+    assert "without an answer: closed_form" in text
+    assert text.count("closed_form") == 1
     assert "0.130" in text
-    assert "closed form" not in labels_of(report.error_plot(result))
+    assert "closed_form" not in labels_of(report.error_plot(result))
     assert len(report.error_table(result)) == 6
     assert "without an answer" not in shown(result.assign(error=result["error"].fillna(0.1)))
 
@@ -257,6 +306,36 @@ def test_the_picture_has_an_interval_a_target_and_lines_of_the_source(three, tmp
     assert (tmp_path / "e.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(DataError, match=r"only \.png"):
         report.error_plot(three, tmp_path / "e.pdf")
+
+
+def test_an_absurd_comparator_does_not_ruin_the_axis():
+    names = [*METHODS, "importance_weighted", "average_confidence"]
+    result = made([[0.1, 0.11, 1e12, 0.3], [0.2, 0.21, 0.15, -5.0]], methods=names)
+    figure = report.error_plot(result, above=4.0)
+    (axes,) = figure.axes
+    low, high = axes.get_xlim()
+    assert -0.1 < low <= 0
+    assert 0.3 < high < 0.4
+    assert drawn(axes, "importance_weighted")[1] == 0.15
+    assert drawn(axes, "importance_weighted, beyond the axis") == [high]
+    assert drawn(axes, "average_confidence, beyond the axis") == [low]
+    assert "alarm above: 4.00, beyond the axis" in labels_of(figure)
+    observed = report.error_plot(with_observed(result, [3.0, 0.2])).axes[0]
+    assert observed.get_xlim()[1] > 3
+    near = report.error_plot(result.isel(method=slice(2)))
+    assert "beyond" not in " ".join(labels_of(near))
+
+
+def test_a_comparator_that_is_told_first_does_not_ruin_it_either():
+    result = made([[1e12, 0.1], [0.2, 0.21]], methods=["importance_weighted", "direct"])
+    axes = report.error_plot(result).axes[0]
+    assert axes.get_xlim()[1] < 1
+    assert drawn(axes, "importance_weighted, beyond the axis") == [axes.get_xlim()[1]]
+
+
+def test_the_legend_has_no_doubts_where_no_point_has_any(three):
+    doubtful = three.assign(unreliable=("target", [False, True, False]))  # of which nothing is known
+    assert "not to be relied on" not in labels_of(report.error_plot(doubtful))
 
 
 def test_of_many_targets_the_largest_errors_are_drawn(tmp_path):
