@@ -191,10 +191,11 @@ def _fitted(context: click.Context, asked: Asked) -> tuple[Monitor, Targets, lis
             f"--state {given['state']} is not there yet: pass --model, what is to be fitted"
         )
     found = open_named(given["model"], given["trust"], given["refit"])
-    if given["state"] is not None and not isinstance(found.model, str):
+    if given["state"] is not None and found.is_refitted and not isinstance(found.model, str):
         raise click.UsageError(
-            f"--state keeps no model file, and {found.name} is one: refits need the source's cells each "
-            f"time; run without --state and go by the exit code, or name a model: --model {', '.join(NAMES)}"
+            f"--state keeps no model that is refitted, and {found.name} is one: refits need the source each "
+            "time; pass --refit never, for the model as it is, run without --state and go by the exit code, "
+            f"or name a model: --model {', '.join(NAMES)}"
         )
     from scaleshift.error.monitor import Monitor
     from scaleshift.error.prediction_error import PredictionError  # after what is quick to refuse
@@ -276,7 +277,7 @@ def write(result: xr.Dataset, answer: Answer, output: Path) -> list[str]:
         answer.monitor.model.save(output / FITTED)
         names.append(FITTED)
     except DataError:
-        remarks.append("the fitted model is not saved: its file is all there is of it")
+        remarks.append("what was learned of the model is not saved: refits need the source's cells")
         if persistence.kind_of(output / FITTED) is not None:
             shutil.rmtree(output / FITTED)
             remarks.append(f"removed {output / FITTED}: an earlier run wrote it, this one has none")

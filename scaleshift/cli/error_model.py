@@ -71,14 +71,17 @@ def open_named(name: str, trust: Sequence[str] = (), refit: str | None = None) -
 def _of_file(name: str, trust: Sequence[str], refit: str | None) -> Model:
     from sklearn.base import is_regressor
 
-    from scaleshift.models import open_model
+    from scaleshift.models import ModelFile, open_model
     from scaleshift.models.onnx_file import OnnxModel
 
     model = open_model(name, trust)
     names = getattr(model, "feature_names_in_", None)
     features = None if names is None else [str(one) for one in names]
     if not isinstance(model, OnnxModel):
-        return Model(name, model, not is_regressor(model), refit or "cold", features)
+        of_classes = not is_regressor(model)
+        if refit == NEVER:
+            return Model(name, ModelFile.of(name, trust), of_classes, NEVER, features)
+        return Model(name, model, of_classes, refit or "cold", features)
     if refit not in (None, NEVER):
         raise click.UsageError(f"--refit {refit}: {name} is an ONNX model, which cannot be refitted")
     if not hasattr(model, "predict_proba"):
@@ -92,4 +95,4 @@ def _of_file(name: str, trust: Sequence[str], refit: str | None) -> Model:
     remarks = [remark]
     if model.classes_ is None:
         remarks.append(f"{name} names no classes: its columns are taken as the labels in their order")
-    return Model(name, model, True, NEVER, features, remarks)
+    return Model(name, ModelFile.of(name), True, NEVER, features, remarks)

@@ -259,13 +259,26 @@ def test_the_estimator_of_a_skops_file_is_refitted(study, skops, tmp_path):
     assert json.loads(result.attrs["features"]) == ["Time", "CD3"]
     noise = 0.09 + 0.25 * 1.0  # of age, and of CD19, which the model does not see
     assert result["error"].values.ravel()[0] == pytest.approx(noise, rel=0.4)
-    assert shown.stderr.endswith("the fitted model is not saved: its file is all there is of it\n")
+    assert shown.stderr.endswith(
+        "what was learned of the model is not saved: refits need the source's cells\n"
+    )
     assert not (out / "fitted").exists()
     kept = one_line(error(study, *given, "--state", tmp_path / "state", code=2))
-    assert "--state keeps no model file" in kept
-    assert "run without --state and go by the exit code, or name a model" in kept
+    assert "--state keeps no model that is refitted" in kept
+    assert "pass --refit never" in kept
     assert "sklearn" not in kept
     assert not (tmp_path / "state").exists()
+
+
+def test_a_model_file_that_stays_as_it_is_can_be_watched(study, skops, tmp_path):
+    x, label, _ = made()
+    skops.dump(LogisticRegression().fit(x[:, [0, 1]], label), tmp_path / "m.skops")
+    state = ["--state", tmp_path / "state", "--markers", "CD3,CD19", "--json"]
+    model = ["--model", tmp_path / "m.skops", "--refit", "never", *FEW]
+    first = error(study, *model, *state, "--alarm-above", "0", code=3)
+    assert json.loads(first.stdout)["alarm"]["ringing"]
+    again = error(study, "--state", tmp_path / "state", "--json", code=3)
+    assert json.loads(again.stdout)["targets"] == json.loads(first.stdout)["targets"]
 
 
 def test_a_model_that_predicts_labels_needs_labels_and_one_of_numbers_numbers(study, skops, tmp_path):
