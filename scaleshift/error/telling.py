@@ -15,8 +15,6 @@ from scaleshift.error.held_out import HeldOut, coverage, effective_sample_size, 
 from scaleshift.error.result import OfTarget
 from scaleshift.error.targets import TargetState, naming
 
-OF_TARGETS = ("direct", "decomposed", "corrected")  # whose reasons are doubts about the target
-
 
 def states(
     family: Family,
@@ -45,7 +43,10 @@ def of_target(family: Family, held: HeldOut, state: TargetState, settings: Setti
         if name in COMPARATORS:
             answers[name] = COMPARATORS[name](held, state.seen)
     far, size = share_far(held, state.seen, family), effective_sample_size(held, state.seen)
-    remarks = [*family.remarks(state.sums), *(answers[name].reason for name in OF_TARGETS if name in answers)]
+    negative = [
+        one.reason for one in answers.values() if one.error < 0
+    ]  # others say why there is no interval
+    remarks = [*family.remarks(state.sums), *negative]
     reasons = flags(
         round(state.n_rows),
         n_left_out=round(state.n_invalid),

@@ -320,3 +320,12 @@ def test_explain_tells_the_passes_of_a_linear_model():
     assert "sums by fold" in str(plan)
     with pytest.raises(DataError, match="explain knows the linear models"):
         ss.explain(ss.PredictionError("logistic"), *classes()[:2])
+
+
+def test_a_missing_interval_is_no_reason_for_doubt():
+    x, y, _ = numbers(n=400)
+    found = ss.PredictionError("lasso", alpha=0.05, n_bootstrap=30, random_state=0)
+    found = found.fit(x, y, groups=np.repeat(range(40), 10)).predict(x)
+    assert "no interval" in found["reason"].loc["target", "direct"].item()
+    assert not found["unreliable"].item()
+    assert found["flag"].item() == ""
