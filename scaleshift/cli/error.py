@@ -361,4 +361,4 @@ def _entries(result: xr.Dataset, dimension: str, of: str | None = None) -> list[
     return found
 
 
-OWN = ("error", "error_low", "error_high", "error_drawn", "mc_error")  # by target and method
+OWN = ("error", "error_low", "error_high", "error_drawn", "mc_error", "reason")  # by target and method

@@ -25,7 +25,7 @@ from scaleshift.report.table import printable, short
 BY_METHOD = ("error", "error_low", "error_high", "error_drawn", "mc_error")
 BY_TARGET = ("n_rows", "n_invalid", "effective_sample_size", "far", "unreliable", "flag")
 OBSERVED = ("observed", "observed_se", "n_observed")  # by target, where outcomes are known after all
-TEXT = ["target", "method", "flag"]
+TEXT = ["target", "method", "flag", "reason"]
 LONGEST_NAME = 32  # of a target
 MOST_ROWS = 60  # targets that are listed; the CSV has all
 Column = tuple[str, list[str]]  # heading and cells
@@ -47,7 +47,8 @@ def error_table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) 
     pandas.DataFrame
         n_targets * n_methods rows; columns target, method, error, error_low, error_high, error_drawn,
         mc_error, error_in_sample, n_rows, n_invalid, effective_sample_size, far, unreliable, flag; and
-        observed, observed_se, n_observed where the result has them. NaN is a quantity that was not computed.
+        observed, observed_se, n_observed, and reason, why there is no answer, where the result has them. NaN
+        is a quantity that was not computed.
 
     Raises
     ------
@@ -63,13 +64,13 @@ def error_table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) 
     """
     result = required(result)
     columns = ["target", "method", *BY_METHOD, "error_in_sample", *BY_TARGET]
-    columns += [name for name in OBSERVED if name in result]
+    columns += [name for name in (*OBSERVED, "reason") if name in result]
     found = result[columns[2:]].reset_coords(drop=True)
     long = found.to_dataframe(dim_order=["target", "method"]).reset_index()[columns]
     if path is not None:
         with replacing(path, ".csv", ".xlsx") as temporary:
             if temporary.suffix.lower() == ".csv":
-                write_csv(long, temporary, TEXT)
+                write_csv(long, temporary, [name for name in TEXT if name in long])
             else:
                 write_workbook(_sheets(long, result), temporary, Path(path))
     return long
