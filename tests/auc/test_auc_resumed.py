@@ -34,7 +34,12 @@ def splits(part):
 
 @pytest.mark.parametrize(
     ("solver", "how", "n"),
-    [("moments", "written", 2), ("stream", "written", 2), ("stream", "replacing", 3), ("sht", "written", 4)],
+    [
+        ("moments", "written", 2),
+        pytest.param("stream", "written", 2, marks=pytest.mark.slow),
+        ("stream", "replacing", 3),
+        pytest.param("sht", "written", 4, marks=pytest.mark.slow),
+    ],
 )
 def test_a_process_that_is_killed_leaves_what_is_needed(tmp_path, solver, how, n):
     script = f"""

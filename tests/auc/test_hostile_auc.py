@@ -186,7 +186,7 @@ def test_no_steps_at_all_are_refused(name):
             method(order=[]).fit(X, Y)
 
 
-@pytest.mark.parametrize("solver", ["stream", "screen", "moments"])
+@pytest.mark.parametrize("solver", ["stream", "screen", pytest.param("moments", marks=pytest.mark.slow)])
 def test_noise_of_many_features_ranks_held_out_rows_by_chance(solver):
     found = []
     for seed in range(10):

@@ -56,7 +56,7 @@ def test_chunks_change_nothing(name, chunk, run_bytes, monkeypatch):
     np.testing.assert_allclose(found.intercept_, expected.intercept_, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("processes", [False, True])
+@pytest.mark.parametrize("processes", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_workers_change_nothing(processes, monkeypatch):
     monkeypatch.setattr(chained, "RUN_BYTES", 0)
     names = ["spam_l1"] if processes else list(MODELS)  # every process compiles its own kernels

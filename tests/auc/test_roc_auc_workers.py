@@ -34,7 +34,14 @@ def columns(n=N):
     return y, random.normal(size=n, chunks=n // 10) + y, random.random(n, chunks=n // 10)
 
 
-@pytest.mark.parametrize("options", [{}, {"max_fpr": 0.1}, {"method": "histogram"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        pytest.param({"max_fpr": 0.1}, marks=pytest.mark.slow),
+        pytest.param({"method": "histogram"}, marks=pytest.mark.slow),
+    ],
+)
 def test_the_driver_never_holds_the_rows(options, two_processes, monkeypatch):
     """Eight times the rows in as many blocks and ranges: it needs no more, not half a byte a row."""
     monkeypatch.setattr(ranges, "MAX_RANGES", 4)

@@ -24,7 +24,11 @@ X = rng.normal(size=(400, 8)) + np.outer(Y, [1.5, 1, 0, 0, 0, 0, 0, 0])
 CHEAP = ss.SparseAUC(k=20, alpha=1.0, solver="stream", multi_class="ovo", n_halves=0, random_state=0)
 
 
-@parametrize_with_checks([ss.SparseAUC(random_state=0), CHEAP])
+# Folds, sizes and shrinkages are chosen among few: the checks ask for many fits.
+CHOOSING = ss.SparseAUC(k=[1, 2, 5], alpha=[0.1, 1.0], cv=3, n_halves=2, random_state=0)
+
+
+@parametrize_with_checks([CHOOSING, CHEAP])
 def test_scikit_learn_checks_pass(estimator, check):
     check(estimator)
 
