@@ -9,6 +9,7 @@ import dask.array as da
 import numpy as np
 
 from scaleshift.blocks import graph, states
+from scaleshift.blocks.rows import aligned
 
 
 def chosen(mask: da.Array, columns: Sequence[da.Array]) -> list[da.Array]:
@@ -41,7 +42,7 @@ def _n_of_block(mask: np.ndarray) -> dict[str, Any]:
 
 
 def _taken(column: da.Array, mask: da.Array, sizes: tuple[int, ...]) -> da.Array:
-    column = column.rechunk({0: mask.chunks[0]})
+    column = aligned(column, mask, "a column")
     beside = mask[:, None] if column.ndim == 2 else mask
     chunks = (sizes, *column.chunks[1:])
     return da.map_blocks(_rows, column, beside, dtype=column.dtype, chunks=chunks, meta=column._meta)
