@@ -75,6 +75,20 @@ def add_product_in_any_order(_context: Any, _sum: Any, _a: Any, _b: Any) -> Any:
     return _sum(_sum, _sum, _sum), generate
 
 
+@instruction
+def quotient(_context: Any, _a: Any, _b: Any) -> Any:
+    """Return a / b, rounded as it should be.
+
+    Where "arcp" is granted, as it is to all of a kernel, LLVM multiplies by what the CPU guesses 1 / b to be,
+    improved by one step of Newton's. Without AVX-512 the guess has 12 bits: 7e-8 too small on average.
+    """
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.fdiv(*arguments, flags=("nsz",))  # some flag: numba adds all where there is none
+
+    return _a(_a, _a), generate
+
+
 @jit
 def exp2(t: np.float32) -> np.float32:
     """Return 2^max(t, -126) for a float32 up to 127, with a relative error of 1.5e-7.

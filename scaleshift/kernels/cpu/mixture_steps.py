@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.kernels.cpu.exp2 import add_in_any_order, add_product_in_any_order, exp2, log2
+from scaleshift.kernels.cpu.exp2 import add_in_any_order, add_product_in_any_order, exp2, log2, quotient
 from scaleshift.kernels.cpu.jit import jit, wide_frame
 
 TILE = 1024  # rows: a constant, so that loops are whole vectors. With fewer, reducing vectors to sums shows
@@ -128,7 +128,7 @@ def normalise(joint: np.ndarray, weights: np.ndarray, highest: np.ndarray, mass:
             mass[f] += power
     for f in range(TILE):
         highest[f] += log2(mass[f])
-        mass[f] = weights[f] / mass[f]
+        mass[f] = quotient(weights[f], mass[f])
     for k in range(joint.shape[0]):
         line = joint[k]
         for f in range(TILE):
