@@ -95,9 +95,8 @@ def fourier_sums(x: np.ndarray, groups: np.ndarray, n_groups: int, frequencies: 
         x = x.astype(np.float64)
     centre = np.median(x[rows[:_CENTRE_ROWS]].astype(np.float64), axis=0).astype(x.dtype)
     turns = column_lines(np.asarray(frequencies, dtype=np.float64) / (2 * np.pi))
-    far = _far(x, rows, centre, turns)
-    rows = np.setdiff1d(rows, far, assume_unique=True) if far.size else rows
-    sums = _sums(x, rows, codes, n_groups, centre, turns, n_frequencies)
+    sums, far = _sums(x, rows, codes, n_groups, centre, turns, padded(n_frequencies))
+    sums = np.ascontiguousarray(sums[:, :, :n_frequencies])
     phase = centre.astype(np.float64) @ turns[:n_columns, :n_frequencies].astype(np.float64)
     angle = 2 * np.pi * (phase - np.rint(phase))
     _rotate(sums, np.cos(angle), np.sin(angle))
@@ -120,17 +119,31 @@ def _apart(
     return sums.reshape(n_groups, 2 * len(steep))
 
 
-def _far(x: np.ndarray, rows: np.ndarray, centre: np.ndarray, turns: np.ndarray) -> np.ndarray:
-    """Those of `rows` that may have an angle beyond the limit; `turns` (columns, frequencies) a unit.
-
-    The extremes of the block tell cheaply that there is none, unless columns have offsets of their own.
-    """
-    sizes = np.abs(turns)
+def _sums(
+    x: np.ndarray,
+    rows: np.ndarray,
+    codes: np.ndarray,
+    n_groups: int,
+    centre: np.ndarray,
+    turns: np.ndarray,
+    width: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return sums (groups, 2, width) of cos and sin about the centre, and the rows that are too far away."""
+    depth, sizes = len(turns), np.abs(turns)
     largest = float(sizes.sum(axis=0).max())
-    span = max(float(x.max()) - float(centre.min()), float(centre.max()) - float(x.min()))
-    if span * largest <= _FAR:
-        return rows[:0]
-    return rows[_beyond(x, rows, centre, sizes.max(axis=1), largest, _FAR)]
+    tile = make_tile(len(rows), n_groups, depth)
+    angles = work_rows(_SUM_ROWS * PAIR)
+    sums, far = np.zeros((n_groups, 2, width)), [rows[:0]]
+    for chosen, low, high in tiles(rows, codes, n_groups, depth):
+        job = codes, low, high, centre, x.dtype.type(1), tile
+        starts, stops = pack(x, chosen, *job)
+        packed = tile[: starts[-1]]
+        if max(packed.max(), -packed.min()) * largest > _FAR:  # else no row is
+            beyond = _beyond(x, chosen, centre, sizes.max(axis=1), largest, _FAR)
+            far.append(chosen[beyond])
+            starts, stops = pack(x, chosen[~beyond], *job)
+        _add_groups(tile, starts, stops, turns, angles, sums[low:high])
+    return sums, np.concatenate(far)
 
 
 @jit
@@ -151,26 +164,6 @@ def _beyond(
             farthest = max(farthest, away)
         result[i] = min(angle, farthest * largest) > limit
     return result
-
-
-def _sums(
-    x: np.ndarray,
-    rows: np.ndarray,
-    codes: np.ndarray,
-    n_groups: int,
-    centre: np.ndarray,
-    turns: np.ndarray,
-    n_frequencies: int,
-) -> np.ndarray:
-    """Return the sums (groups, 2, F) of cos and sin of the given rows, about the centre."""
-    depth = len(turns)
-    tile = make_tile(len(rows), n_groups, depth)
-    angles = work_rows(_SUM_ROWS * PAIR)
-    sums = np.zeros((n_groups, 2, padded(n_frequencies)))
-    for chosen, low, high in tiles(rows, codes, n_groups, depth):
-        starts, stops = pack(x, chosen, codes, low, high, centre, x.dtype.type(1), tile)
-        _add_groups(tile, starts, stops, turns, angles, sums[low:high])
-    return np.ascontiguousarray(sums[:, :, :n_frequencies])
 
 
 @jit
