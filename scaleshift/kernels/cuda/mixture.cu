@@ -1,0 +1,437 @@
+// One pass of expectation-maximisation over a stretch of rows:
+//
+//   mixture_joint       log2 joint densities of components and rows, (components, rows)
+//   mixture_shares      ... become responsibilities times weights, and give the log-likelihood
+//   mixture_products_*  sums of rows, of their squares and of outcomes times these, by chunk of rows
+//   mixture_labels      the same of labels that are many
+//   mixture_add_*       what chunks found is added in their order: the same bits at every run
+//   mixture_turn        responsibilities by row, for those who want them
+//
+// Densities are 2^(bias - sum (scale x + shift)^2): as many FMAs as a product with [x, x^2], and nothing
+// cancels. Products are float32 over PART rows and float64 beyond. A warp has a group of components, whose
+// numbers it reads as broadcasts, and rows or columns by lane. Components are padded to those of a block, and
+// so are tables, in which columns are padded to 32: what stands there is finite or meets only its like.
+// Rows are padded to TILE; they have the weight 0.
+
+#define GROUP 8    // components of a warp
+#define LANES 32
+#define WARPS (THREADS / LANES)
+#define TOGETHER (WARPS * GROUP)  // components of a block
+#define TILE 128   // rows of a block that finds densities, four a lane
+#define FAR 36     // from one of these rows to the next: eight lanes that read 16 bytes each meet all banks
+#define STEP 64    // rows that meet their shares in shared memory
+#define SHARE_FAR (STEP + 4)
+#define PART 128   // rows whose products are added in float32
+#define CHUNK 1024 // rows whose sums leave a block; a lost one takes these along
+#define LABELS 128 // of a block
+
+#define LEAST -64.f  // log2 of a share that counts as 0
+#define LOST -1e29f  // log2 density of a row that float32 does not hold
+#define EPSILON 2.220446049250313e-16f  // of probabilities
+
+// What is known of rows beside x, as columns: 1, labels as 0 or 1, predictions, others
+struct Known {
+    const int32* codes;
+    int32 n_codes;
+    const float32* prediction;
+    int32 n_classes;
+    const float32* extra;
+    int32 n_extra;
+};
+
+// One of these columns: numbers that lie `far` apart, or whether codes are this one, or a constant
+struct Column {
+    const float32* numbers;
+    int32 far;
+    const int32* codes;
+    int32 code;
+    float32 constant;
+};
+
+DEVICE Column column_of(const Known& known, int32 column)
+{
+    if (column == 0) return {nullptr, 0, nullptr, 0, 1.f};
+    if ((column -= 1) < known.n_codes) return {nullptr, 0, known.codes, column, 0.f};
+    if ((column -= known.n_codes) < known.n_classes) return {known.prediction + column, known.n_classes};
+    if ((column -= known.n_classes) < known.n_extra) return {known.extra + column, known.n_extra};
+    return {};
+}
+
+DEVICE float32 number_of(const Column& column, int64 row)
+{
+    if (column.numbers) return column.numbers[row * column.far];
+    if (column.codes) return column.codes[row] == column.code ? 1.f : 0.f;
+    return column.constant;
+}
+
+// log2 of a number of at least 2^-126, off by 8.5e-8 of it and of 1
+DEVICE float32 log2_of(float32 x)
+{
+    const int32 shifted = __float_as_int(x) - 0x3f3504f3;  // mantissas are taken in [sqrt(1/2), sqrt(2))
+    const float32 z = __int_as_float((shifted & 0x007fffff) + 0x3f3504f3) - 1.f;
+    float32 p = fmaf(-0.14574452440209248f, z, 0.23689045978624707f);
+    p = fmaf(p, z, -0.25006905741652014f);
+    p = fmaf(p, z, 0.28670744545626403f);
+    p = fmaf(p, z, -0.36008721371367347f);
+    p = fmaf(p, z, 0.4809394451700039f);
+    p = fmaf(p, z, -0.7213571489752212f);
+    p = fmaf(p, z, 1.442694772424838f);
+    return fmaf(z, p, (float32)(shifted >> 23));
+}
+
+// Copy 32 columns of ROWS rows of an array (n, width), of which `from` is the corner; zeros beyond its end.
+template <int32 ROWS, int32 DISTANCE>
+DEVICE void stage(float32* to, const float32* from, int64 width, int64 n, int64 columns)
+{
+    const int32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
+    const bool inside = lane < columns;
+    to += warp * DISTANCE + lane;
+    from += warp * width + lane;
+    if (n >= ROWS) {
+#pragma unroll 8
+        for (int32 i = 0; i < ROWS / WARPS; ++i, from += WARPS * width)
+            to[i * WARPS * DISTANCE] = inside ? *from : 0.f;
+    } else {
+#pragma unroll 1
+        for (int32 i = 0; i < ROWS / WARPS; ++i, from += WARPS * width)
+            to[i * WARPS * DISTANCE] = inside && i * WARPS + warp < n ? *from : 0.f;
+    }
+}
+
+// Copy 32 columns of a block's components from a table.
+DEVICE void stage_table(float4* to, const float4* table, int64 width, int32 first, int32 column)
+{
+    const int32 vector = threadIdx.x % (LANES / 4), row = threadIdx.x / (LANES / 4);
+    const float4* from = table + ((first + row) * width + column) / 4 + vector;
+#pragma unroll
+    for (int32 i = 0; i < TOGETHER * LANES / 4 / THREADS; ++i)
+        to[i * THREADS + threadIdx.x] = from[i * (THREADS / (LANES / 4)) * (width / 4)];
+}
+
+DEVICE float32 add_four(float32 sum, const float4& a, const float4& b)
+{
+    return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
+}
+
+DEVICE float32 less_square(float32 joint, float32 x, float32 scale, float32 shift)
+{
+    const float32 u = fmaf(x, scale, shift);
+    return fmaf(-u, u, joint);
+}
+
+// Add the products of up to 32 numbers of four rows and a group of components.
+DEVICE void add_agreement(float32 (&sums)[GROUP][4], const float4* rows, const float4* table, int32 vectors)
+{
+#pragma unroll 1
+    for (int32 j = 0; j < vectors; ++j) {
+        float4 p[4];
+#pragma unroll
+        for (int32 i = 0; i < 4; ++i) p[i] = rows[i * LANES * FAR / 4 + j];
+#pragma unroll
+        for (int32 k = 0; k < GROUP; ++k) {
+            const float4 q = table[k * LANES / 4 + j];
+#pragma unroll
+            for (int32 i = 0; i < 4; ++i) sums[k][i] = add_four(sums[k][i], p[i], q);
+        }
+    }
+}
+
+// Subtract (scale x + shift)^2 of up to 32 columns of four rows, for a group of components.
+DEVICE void subtract_distances(float32 (&joint)[GROUP][4], const float4* rows, const float4* scales,
+                               const float4* shifts, int32 vectors)
+{
+#pragma unroll 1
+    for (int32 j = 0; j < vectors; ++j) {
+        float4 x[4];
+#pragma unroll
+        for (int32 i = 0; i < 4; ++i) x[i] = rows[i * LANES * FAR / 4 + j];
+#pragma unroll
+        for (int32 k = 0; k < GROUP; ++k) {
+            const float4 s = scales[k * LANES / 4 + j], t = shifts[k * LANES / 4 + j];
+#pragma unroll
+            for (int32 i = 0; i < 4; ++i) {
+                joint[k][i] = less_square(joint[k][i], x[i].x, s.x, t.x);
+                joint[k][i] = less_square(joint[k][i], x[i].y, s.y, t.y);
+                joint[k][i] = less_square(joint[k][i], x[i].z, s.z, t.z);
+                joint[k][i] = less_square(joint[k][i], x[i].w, s.w, t.w);
+            }
+        }
+    }
+}
+
+// Blocks: TOGETHER components (x), TILE rows (y). Lane l has the rows l, l + 32, l + 64 and l + 96.
+// Tables have a row a component, but `terms`, which has one a code.
+KERNEL mixture_joint(const float32* x, int32 n, int32 d, const float4* scales, const float4* shifts,
+                     const float32* biases, int32 n_components, const float32* prediction, int32 n_classes,
+                     const float4* agreement, float32 power, const int32* codes, const float4* terms,
+                     int32 labelled, float32* joint, int32 stride)
+{
+    __shared__ float4 rows[TILE * FAR / 4], scale[TOGETHER * LANES / 4], shift[TOGETHER * LANES / 4];
+    const int32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
+    const int32 begin = blockIdx.x * TOGETHER, mine = begin + warp * GROUP, group = warp * GROUP * LANES / 4;
+    const bool busy = mine < n_components;
+    const int64 first = (int64)blockIdx.y * TILE, left = n - first;
+    const float4* my_rows = rows + lane * (FAR / 4);
+    float32 density[GROUP][4];
+#pragma unroll
+    for (int32 u = 0; u < 4 * GROUP; ++u) density[u / 4][u % 4] = EPSILON;
+    const int32 classes = (n_classes + LANES - 1) / LANES * LANES, width = (d + LANES - 1) / LANES * LANES;
+    for (int32 start = 0; start < n_classes; start += LANES) {
+        __syncthreads();
+        const float32* corner = prediction + first * n_classes + start;
+        stage<TILE, FAR>((float32*)rows, corner, n_classes, left, n_classes - start);
+        stage_table(scale, agreement, classes, begin, start);
+        __syncthreads();
+        if (busy) add_agreement(density, my_rows, scale + group, (min(n_classes - start, LANES) + 3) / 4);
+    }
+#pragma unroll
+    for (int32 k = 0; k < GROUP; ++k) {
+        const float32 bias = biases[mine + k];
+#pragma unroll
+        for (int32 i = 0; i < 4; ++i) density[k][i] = bias + (n_classes ? power * log2_of(density[k][i]) : 0.f);
+    }
+    if (labelled) {
+        const int64 components = (int64)gridDim.x * TOGETHER;
+#pragma unroll
+        for (int32 i = 0; i < 4; ++i) {
+            const int64 row = lane + LANES * i;
+            const float4* term = terms + (codes[first + (row < left ? row : 0)] * components + mine) / 4;
+#pragma unroll
+            for (int32 k = 0; k < GROUP; k += 4) {
+                const float4 four = term[k / 4];
+                density[k][i] += four.x;
+                density[k + 1][i] += four.y;
+                density[k + 2][i] += four.z;
+                density[k + 3][i] += four.w;
+            }
+        }
+    }
+    for (int32 start = 0; start < d; start += LANES) {
+        __syncthreads();
+        stage<TILE, FAR>((float32*)rows, x + first * d + start, d, left, d - start);
+        stage_table(scale, scales, width, begin, start);
+        stage_table(shift, shifts, width, begin, start);
+        __syncthreads();
+        if (busy)
+            subtract_distances(density, my_rows, scale + group, shift + group,
+                               (min(d - start, LANES) + 3) / 4);
+    }
+#pragma unroll
+    for (int32 u = 0; u < 4 * GROUP; ++u)
+        joint[(int64)(mine + u / 4) * stride + first + lane + u % 4 * LANES] = density[u / 4][u % 4];
+}
+
+// Blocks: models (x), whose components begin at `bounds`; TILE rows (y), one a thread.
+KERNEL mixture_shares(float32* joint, int32 stride, int32 n, const int32* bounds, const float32* weights,
+                      int32 weighted, float64* evidence, int32* lost)
+{
+    __shared__ float64 parts[TILE];
+    const int32 row = blockIdx.y * TILE + threadIdx.x;
+    const int64 begin = bounds[blockIdx.x], end = bounds[blockIdx.x + 1];
+    float32* line = joint + row;
+    float32 highest = line[begin * stride], mass = 0;
+#pragma unroll 8
+    for (int64 k = begin + 1; k < end; ++k) highest = fmaxf(highest, line[k * stride]);
+#pragma unroll 8
+    for (int64 k = begin; k < end; ++k) {
+        const float32 t = line[k * stride] - highest;
+        mass += t > LEAST ? power_of_two(t) : 0.f;
+    }
+    const float32 log_mass = log2_of(mass), density = highest + log_mass;
+    const float32 weight = row >= n ? 0.f : weighted ? weights[row] : 1.f;
+    float32 inverse = power_of_two(-log_mass);
+    inverse = fmaf(inverse, fmaf(-mass, inverse, 1.f), inverse);  // to the last digit, by Newton
+    const float32 factor = weight * inverse;
+#pragma unroll 8
+    for (int64 k = begin; k < end; ++k) {
+        const float32 t = line[k * stride] - highest;
+        line[k * stride] = t > LEAST ? factor * power_of_two(t) : 0.f;
+    }
+    if (row < n && !(density > LOST)) lost[row / CHUNK] = 1;  // whoever writes this writes the same
+    parts[threadIdx.x] = row < n ? (float64)weight * density : 0.0;
+    for (int32 half = TILE / 2; half; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) parts[threadIdx.x] += parts[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) evidence[(int64)blockIdx.y * gridDim.x + blockIdx.x] = parts[0];
+}
+
+// Add STEP rows, and their squares, times shares.
+template <int32 WIDE, bool SQUARED>
+DEVICE void add_rows(float32 (&sums)[GROUP][WIDE], float32 (&squares)[GROUP][WIDE], const float32* rows,
+                     const float4* shares)
+{
+#pragma unroll 1
+    for (int32 q = 0; q < STEP / 4; ++q) {
+        float4 x[WIDE], xx[WIDE];
+#pragma unroll
+        for (int32 c = 0; c < WIDE; ++c) {
+            const float32* column = rows + q * 4 * LANES * WIDE + c * LANES;
+            x[c] = {column[0], column[LANES * WIDE], column[2 * LANES * WIDE], column[3 * LANES * WIDE]};
+            xx[c] = {x[c].x * x[c].x, x[c].y * x[c].y, x[c].z * x[c].z, x[c].w * x[c].w};
+        }
+#pragma unroll
+        for (int32 k = 0; k < GROUP; ++k) {
+            const float4 share = shares[k * SHARE_FAR / 4 + q];
+#pragma unroll
+            for (int32 c = 0; c < WIDE; ++c) {
+                sums[k][c] = add_four(sums[k][c], share, x[c]);
+                if (SQUARED) squares[k][c] = add_four(squares[k][c], share, xx[c]);
+            }
+        }
+    }
+}
+
+// Move float32 sums to the float64 ones, which lie by thread.
+template <int32 WIDE>
+DEVICE void flush(float32 (&sums)[GROUP][WIDE], float64* to, bool first)
+{
+#pragma unroll
+    for (int32 u = 0; u < GROUP * WIDE; ++u) {
+        const float64 before = first ? 0.0 : to[u * THREADS];
+        to[u * THREADS] = before + sums[u / WIDE][u % WIDE];
+        sums[u / WIDE][u % WIDE] = 0;
+    }
+}
+
+// Blocks: TOGETHER components (x), 32 WIDE columns, those of what is known behind those of x (y), chunks (z).
+// The record of a chunk has the sums of all its blocks, then the squares of those with columns of x; each is
+// (GROUP, WIDE, THREADS).
+template <int32 WIDE>
+DEVICE void products(const float32* x, int32 n, int32 d, const Known& known, const float32* shares,
+                     int32 stride, int32 n_components, float64* records, int64 length)
+{
+    __shared__ float32 rows[STEP * LANES * WIDE];
+    __shared__ float4 share[TOGETHER * SHARE_FAR / 4];
+    const int32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
+    const int32 begin = blockIdx.x * TOGETHER, first_column = blockIdx.y * LANES * WIDE;
+    const int32 first = blockIdx.z * CHUNK, end = min(n, first + CHUNK);
+    const bool squared = first_column < d, busy = begin + warp * GROUP < n_components;
+    const int64 slot = THREADS * GROUP * WIDE, block = (int64)blockIdx.y * gridDim.x + blockIdx.x;
+    float64* to = records + blockIdx.z * length + block * slot + threadIdx.x;
+    float64* to_squares = to + (int64)gridDim.x * gridDim.y * slot;
+    Column others[WIDE];
+#pragma unroll
+    for (int32 c = 0; c < WIDE; ++c) others[c] = column_of(known, first_column + c * LANES + lane - d);
+    float32 sums[GROUP][WIDE] = {}, squares[GROUP][WIDE] = {};
+    for (int32 start = first; start < end; start += STEP) {
+        __syncthreads();
+#pragma unroll
+        for (int32 c = 0; c < WIDE; ++c) {
+            const int32 column = first_column + c * LANES;
+            float32* part = rows + c * LANES;
+            if (column < d)
+                stage<STEP, LANES * WIDE>(part, x + (int64)start * d + column, d, n - start, d - column);
+            if (column + LANES > d && column + lane >= d)
+#pragma unroll 4
+                for (int32 i = warp; i < STEP; i += WARPS)
+                    part[i * LANES * WIDE + lane] = start + i < n ? number_of(others[c], start + i) : 0.f;
+        }
+        const int32 quarter = threadIdx.x % (STEP / 4) * 4;
+#pragma unroll
+        for (int32 k = threadIdx.x / (STEP / 4); k < TOGETHER; k += THREADS / (STEP / 4))
+            share[(k * SHARE_FAR + quarter) / 4] =
+                *(const float4*)(shares + (int64)(begin + k) * stride + start + quarter);
+        __syncthreads();
+        const float4* my_shares = share + warp * GROUP * SHARE_FAR / 4;
+        if (busy && squared) add_rows<WIDE, true>(sums, squares, rows + lane, my_shares);
+        if (busy && !squared) add_rows<WIDE, false>(sums, squares, rows + lane, my_shares);
+        if ((start + STEP - first) % PART == 0 || start + STEP >= end) {
+            const bool none_yet = start + STEP - first <= PART;
+            flush<WIDE>(sums, to, none_yet);
+            if (squared) flush<WIDE>(squares, to_squares, none_yet);
+        }
+    }
+}
+
+KERNEL mixture_products_1(const float32* x, int32 n, int32 d, const int32* codes, int32 n_codes,
+                          const float32* prediction, int32 n_classes, const float32* extra, int32 n_extra,
+                          const float32* shares, int32 stride, int32 n_components, float64* records,
+                          int64 length)
+{
+    const Known known = {codes, n_codes, prediction, n_classes, extra, n_extra};
+    products<1>(x, n, d, known, shares, stride, n_components, records, length);
+}
+
+KERNEL mixture_products_2(const float32* x, int32 n, int32 d, const int32* codes, int32 n_codes,
+                          const float32* prediction, int32 n_classes, const float32* extra, int32 n_extra,
+                          const float32* shares, int32 stride, int32 n_components, float64* records,
+                          int64 length)
+{
+    const Known known = {codes, n_codes, prediction, n_classes, extra, n_extra};
+    products<2>(x, n, d, known, shares, stride, n_components, records, length);
+}
+
+// Blocks: 32 components (x); LABELS labels (y), of which every WARPS-th is a warp's; chunks (z). Sums are
+// (labels, components) from `records` on in each record, float64 at once: rows of one label are few.
+KERNEL mixture_labels(const int32* codes, int32 n, const float32* shares, int32 stride, float64* records,
+                      int64 length)
+{
+    __shared__ float64 sums[LABELS * LANES];
+    __shared__ float32 share[LANES * (STEP + 1)];
+    __shared__ int32 labels[STEP];
+    const int32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
+    const int32 component = blockIdx.x * LANES, first_code = blockIdx.y * LABELS;
+    const int32 first = blockIdx.z * CHUNK, end = min(n, first + CHUNK);
+    for (int32 e = threadIdx.x; e < LABELS * LANES; e += THREADS) sums[e] = 0;
+    for (int32 start = first; start < end; start += STEP) {
+        __syncthreads();
+        if (threadIdx.x < STEP) {
+            const int32 code = start + threadIdx.x < n ? codes[start + threadIdx.x] - first_code : -1;
+            labels[threadIdx.x] = code < LABELS ? code : -1;
+        }
+#pragma unroll 4
+        for (int32 e = threadIdx.x; e < LANES * STEP; e += THREADS)
+            share[e / STEP * (STEP + 1) + e % STEP] =
+                shares[(int64)(component + e / STEP) * stride + start + e % STEP];
+        __syncthreads();
+#pragma unroll 8
+        for (int32 row = 0; row < STEP; ++row) {
+            const int32 label = labels[row];
+            if (label >= 0 && label % WARPS == warp)
+                sums[label * LANES + lane] += share[lane * (STEP + 1) + row];
+        }
+    }
+    __syncthreads();
+    float64* to = records + blockIdx.z * length + (int64)first_code * gridDim.x * LANES + component;
+    for (int32 e = threadIdx.x; e < LABELS * LANES; e += THREADS)
+        to[e / LANES * (int64)gridDim.x * LANES + e % LANES] = sums[e];
+}
+
+// Add n records to their total, but not those of chunks that have a lost row: a chunk has PARTS records.
+template <int32 PARTS>
+DEVICE void add_records(const float64* records, int32 n, int64 length, const int32* lost, float64* total)
+{
+    const int64 e = (int64)blockIdx.x * THREADS + threadIdx.x;
+    if (e >= length) return;
+    float64 sum = total[e];
+#pragma unroll 8
+    for (int32 i = 0; i < n; ++i) {
+        const float64 found = records[i * length + e];
+        sum += lost[i / PARTS] ? 0.0 : found;
+    }
+    total[e] = sum;
+}
+
+KERNEL mixture_add_products(const float64* records, int32 n, int64 length, const int32* lost, float64* total)
+{
+    add_records<1>(records, n, length, lost, total);
+}
+
+KERNEL mixture_add_evidence(const float64* records, int32 n, int64 length, const int32* lost, float64* total)
+{
+    add_records<CHUNK / TILE>(records, n, length, lost, total);
+}
+
+// Blocks: 32 rows (x), 32 components (y). Shares of n rows, (n, n_components), of those by component.
+KERNEL mixture_turn(const float32* shares, int32 stride, int32 n, int32 n_components, float32* rows)
+{
+    __shared__ float32 tile[LANES * (LANES + 1)];
+    const int32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
+    const int64 first = (int64)blockIdx.x * LANES, component = (int64)blockIdx.y * LANES;
+    stage<LANES, LANES + 1>(tile, shares + component * stride + first, stride, LANES, n - first);
+    __syncthreads();
+    for (int32 i = warp; i < LANES; i += WARPS)
+        if (first + i < n && component + lane < n_components)
+            rows[(first + i) * n_components + component + lane] = tile[lane * (LANES + 1) + i];
+}
