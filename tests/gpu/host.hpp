@@ -2,7 +2,7 @@
 //
 // The threads of a block are coroutines with stacks of their own. Each runs until its next barrier, then the
 // next one does; blocks follow one another. A block whose threads disagree about a barrier aborts the process.
-// With BACKWARDS threads and blocks run in the opposite order: where that changes a bit, a barrier is missing.
+// Backwards, threads and blocks run in the opposite order: where that changes a bit, a barrier is missing.
 // Parameters are described to the caller, so that it can check what it passes.
 
 #include <csetjmp>
@@ -54,6 +54,7 @@ static thread_local int current;
 static thread_local jmp_buf scheduler;
 static thread_local void (*body)(void*);
 static thread_local void* body_arguments;
+static thread_local bool backwards;
 
 // A jump between stacks, without the system call of swapcontext.
 inline void wait()
@@ -92,11 +93,7 @@ inline void run_block(int threads)
     for (int done = 0; done < threads;) {
         done = 0;
         for (int j = 0; j < threads; ++j) {
-#ifdef BACKWARDS
-            const int i = threads - 1 - j;
-#else
-            const int i = j;
-#endif
+            const int i = backwards ? threads - 1 - j : j;
             resume(i);
             done += fibers[i].state == DONE;
         }
@@ -117,11 +114,7 @@ inline void run(void (*kernel)(void*), void* arguments, unsigned gx, unsigned gy
     stacks.resize((size_t)threads * STACK);
     const unsigned blocks = gx * gy * gz;
     for (unsigned n = 0; n < blocks; ++n) {
-#ifdef BACKWARDS
-        const unsigned b = blocks - 1 - n;
-#else
-        const unsigned b = n;
-#endif
+        const unsigned b = backwards ? blocks - 1 - n : n;
         blockIdx = {b % gx, b / gx % gy, b / gx / gy};
         run_block(threads);
     }
@@ -193,7 +186,9 @@ inline float __shfl_xor_sync(unsigned, float value, int mask)
         static const std::string text = host::signature(name);                                               \
         return text.c_str();                                                                                  \
     }                                                                                                         \
-    extern "C" void launch_##name(void** values, unsigned gx, unsigned gy, unsigned gz, int threads)          \
+    extern "C" void launch_##name(void** values, unsigned gx, unsigned gy, unsigned gz, int threads,          \
+                                  bool backwards)                                                             \
     {                                                                                                         \
+        host::backwards = backwards;                                                                          \
         host::launch(name, values, gx, gy, gz, threads);                                                      \
     }

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -26,16 +27,16 @@ def functions_of(text):
 
 
 @functools.cache
-def library_of(kernels: Kernels, backwards: bool):
+def library_of(kernels: Kernels):
     """Compile a text, as it is, with a host's idea of threads and blocks before it."""
-    name = f"{kernels.name}-{'-'.join(value for _, value in kernels.constants)}-{backwards}"
+    name = "-".join([kernels.name, *(value for _, value in kernels.constants)])
     source = Path(_folder().name) / f"{name}.cpp"
     exports = "".join(f"EXPORT({function})\n" for function in functions_of(kernels.text))
     source.write_text(f'#include "{Path(__file__).with_name("host.hpp")}"\n{kernels.text}\n{exports}')
     built = source.with_suffix(".so")
     # products and sums are fused where the text says so and nowhere else
     command = [COMPILER, "-std=c++17", "-O1", "-march=native", "-ffp-contract=off", "-fPIC", "-shared"]
-    command += ["-w", *kernels.options, *(["-DBACKWARDS"] if backwards else []), "-o", built, source]
+    command += ["-w", *kernels.options, "-o", built, source]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return ctypes.CDLL(str(built))
@@ -46,7 +47,7 @@ class HostLane:
 
     def __init__(self, backwards=False):
         self.backwards = backwards
-        self.allocated = 0  # bytes, all told
+        self.bytes = self.peak = 0  # of device memory, now and at most
 
     def follow(self):
         pass
@@ -55,21 +56,30 @@ class HostLane:
         pass
 
     def upload(self, values, dtype=None):
-        return np.array(values, dtype=dtype or values.dtype, order="C")
+        result = self.empty(values.shape, dtype or values.dtype)
+        result[...] = values
+        return result
 
     def empty(self, shape, dtype):
         result = np.empty(shape, dtype)
-        result.view(np.uint8).fill(0xFF)  # NaN, -1: what nobody writes is seen
-        self.allocated += result.nbytes
+        result.reshape(-1).view(np.uint8).fill(0xFF)  # NaN, -1: what nobody writes is seen
+        self._count(result.nbytes)
+        weakref.finalize(result, self._count, -result.nbytes)
         return result
+
+    def _count(self, change):
+        self.bytes += change
+        self.peak = max(self.peak, self.bytes)
 
     def sort(self, keys):
         assert keys.dtype == np.int64
         assert np.unique(keys).size == keys.size  # equal keys could come in any order
+        self._count(2 * keys.nbytes)  # workspace
         keys.sort()
+        self._count(-2 * keys.nbytes)
 
     def download(self, values):
-        return values.copy()
+        return np.array(values)
 
     def launch(self, kernels, function, grid, arguments):
         assert isinstance(grid, tuple)
@@ -78,7 +88,7 @@ class HostLane:
             return
         assert grid[0] < 2**31
         assert max(grid[1:], default=1) < 2**16
-        library = library_of(kernels, self.backwards)
+        library = library_of(kernels)
         signature = getattr(library, f"signature_{function}")
         signature.restype = ctypes.c_char_p
         expected = signature().decode().split()
@@ -93,6 +103,6 @@ class HostLane:
         ]
         values = (ctypes.c_void_p * len(boxes))(*(box.ctypes.data for box in boxes))
         call = getattr(library, f"launch_{function}")
-        call.argtypes = [ctypes.c_void_p, *[ctypes.c_uint] * 3, ctypes.c_int]
+        call.argtypes = [ctypes.c_void_p, *[ctypes.c_uint] * 3, ctypes.c_int, ctypes.c_bool]
         call.restype = None
-        call(values, *(*grid, 1, 1)[:3], THREADS)
+        call(values, *(*grid, 1, 1)[:3], THREADS, self.backwards)

@@ -20,10 +20,25 @@ FOURIER = [
         ("float64", "uint8", 1536),
     ]
 ]
+LANDMARKS = [
+    Kernels.of("landmarks", INPUT=x, CODE=code, COLUMNS=columns)
+    for x, code, columns in [
+        ("float32", "int32", 5),
+        ("float64", "int64", 20),
+        ("float32", "uint16", 24),
+        ("float32", "int32", 25),
+        ("float64", "int8", 512),
+        ("float32", "uint64", 1536),
+    ]
+]
+
+
+def name_of(kernels):
+    return "-".join([kernels.name, *dict(kernels.constants).values()])
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("kernels", FOURIER, ids=lambda kernels: "-".join(dict(kernels.constants).values()))
+@pytest.mark.parametrize("kernels", FOURIER + LANDMARKS, ids=name_of)
 def test_every_text_compiles_without_a_word_and_spills_nothing(kernels, architecture):
     if nvrtc() is None:
         pytest.skip(f"no wheel nvidia-cuda-nvrtc for {platform.system()} on {platform.machine()}")

@@ -8,10 +8,11 @@
 
 #define WIDTH ((COLUMNS + 3) / 4 * 4)  // columns, padded with zeros to vectors of four
 #define FOURS (WIDTH / 4)
-#define PER_THREAD 2  // frequencies
+#define PER_THREAD 2                   // frequencies
 
-#if WIDTH <= 48
-// weights stay in registers
+#define NARROW (WIDTH <= 48)           // then weights stay in registers
+
+#if NARROW
 #define TILE_ROWS 128
 #define ROWS_AT_ONCE 1
 #else
@@ -78,7 +79,7 @@ KERNEL fourier_sums(const INPUT* x, int64 row_stride, int64 column_stride, const
     int32 frequency[PER_THREAD];
 #pragma unroll
     for (int32 j = 0; j < PER_THREAD; ++j) frequency[j] = min(first + j * THREADS, n - 1);
-#if ROWS_AT_ONCE == 1
+#if NARROW
     float4 weights[PER_THREAD][FOURS];
 #pragma unroll
     for (int32 j = 0; j < PER_THREAD; ++j) {
@@ -86,8 +87,10 @@ KERNEL fourier_sums(const INPUT* x, int64 row_stride, int64 column_stride, const
         for (int32 q = 0; q < FOURS; ++q) weights[j][q] = turns[(int64)q * n + frequency[j]];
     }
 #define WEIGHTS(j, q) weights[j][q]
+#define USED(q) (COLUMNS - 4 * (q))
 #else
 #define WEIGHTS(j, q) turns[(int64)(q) * n + frequency[j]]
+#define USED(q) 4
 #endif
     float64 sum_cos[PER_THREAD] = {}, sum_sin[PER_THREAD] = {};
     const int32 stop = edges[blockIdx.x + 1];
@@ -104,25 +107,24 @@ KERNEL fourier_sums(const INPUT* x, int64 row_stride, int64 column_stride, const
 #pragma unroll 4
         for (int32 p = 0; p < count; p += ROWS_AT_ONCE) {
             float32 angles[ROWS_AT_ONCE][PER_THREAD] = {};
-#if ROWS_AT_ONCE == 1
+#if NARROW
 #pragma unroll
 #else
 #pragma unroll 1
 #endif
             for (int32 q = 0; q < FOURS; ++q) {
-                const int32 columns = ROWS_AT_ONCE == 1 ? COLUMNS - 4 * q : 4;
 #pragma unroll
                 for (int32 j = 0; j < PER_THREAD; ++j) {
                     const float4 w = WEIGHTS(j, q);
 #pragma unroll
                     for (int32 r = 0; r < ROWS_AT_ONCE; ++r) {
-                        angles[r][j] = add_product(angles[r][j], w, tile[(p + r) * FOURS + q], columns);
+                        angles[r][j] = add_product(angles[r][j], w, tile[(p + r) * FOURS + q], USED(q));
                     }
                 }
             }
 #pragma unroll
             for (int32 r = 0; r < ROWS_AT_ONCE; ++r) {
-                if (ROWS_AT_ONCE > 1 && p + r >= count) break;
+                if (!NARROW && p + r >= count) break;
 #pragma unroll
                 for (int32 j = 0; j < PER_THREAD; ++j) add_angle(angles[r][j], sum_ss[j], sum_sc[j]);
             }

@@ -9,7 +9,7 @@ from scaleshift.kernels.cuda.device import THREADS, Kernels, Lane
 from scaleshift.kernels.cuda.grouped import Rows, blocks, checked_groups, class_sums, first_rows
 from scaleshift.kernels.reference import Array
 
-_MOST_COLUMNS = 1536  # a tile of four rows fills the shared memory that a block of threads has
+MOST_COLUMNS = 1536  # a tile of four rows fills the shared memory that a block of threads has
 _PER_THREAD = 2  # frequencies
 _CENTRE_ROWS = 100
 _FAR = 1024.0  # turns: beyond, float32 angles lose digits, and from 2^22 on they are no angles any more
@@ -25,7 +25,8 @@ def fourier_sums(x: Array, groups: Array, n_groups: int, frequencies: Array) -> 
     on the median of the first 100 that count before they are rounded to float32, and the sums are rotated
     back in float64: an offset of the data costs no accuracy. Rows so far away that their angles could exceed
     1024 turns (outliers) are left to the reference, and so are the few frequencies that are over 32 times as
-    large as most (of kernels that are not smooth), and rows of more than 1536 columns.
+    large as most (of kernels that are not smooth). Rows of more than 1536 columns are left to the CPU's
+    kernel if they are on the host, else to the reference.
 
     Parameters
     ----------
@@ -53,10 +54,12 @@ def fourier_sums(x: Array, groups: Array, n_groups: int, frequencies: Array) -> 
     n_frequencies, n_columns = frequencies.shape
     if x.ndim != 2 or x.shape[1] != n_columns:
         raise ValueError(f"frequencies have {n_columns} columns, but x has the shape {x.shape}")
+    if n_columns > MOST_COLUMNS and isinstance(x, np.ndarray):
+        from scaleshift.kernels.cpu import fourier  # imports numba
+
+        return fourier.fourier_sums(x, groups, n_groups, frequencies)
     groups = checked_groups(x, groups, n_groups)
-    steep = _steep(frequencies)
-    if n_columns > _MOST_COLUMNS:
-        steep[:] = True
+    steep = _steep(frequencies) | (n_columns > MOST_COLUMNS)
     sums = np.zeros((n_groups, 2, n_frequencies))
     if steep.any():
         exact = reference.single_precision(frequencies[steep])
@@ -140,6 +143,10 @@ class _Job(NamedTuple):
             sizes.max(axis=1),
             np.float32(sizes.sum(axis=0).max()),
         )
+
+    @property
+    def row_bytes(self) -> int:
+        return 0
 
     def send(self, lane: Lane) -> _Given:
         return _Given(lane.upload(self.centre), lane.upload(self.turns), lane.upload(self.reach))

@@ -20,7 +20,7 @@ _PIECE_BYTES = 1 << 24  # of a host block
 _PIECE_ROWS = 1 << 22
 _LEAST_ROWS = 1 << 12
 _ADDED_AT_ONCE = 64  # terms of a sum in a row, so that threads enough add
-_ROW_BYTES = 48  # of a row: code, key, workspace of the sort, what a kernel keeps
+_ROW_BYTES = 40  # of a row: code, key, workspace of the sort
 _CODES_AT_ONCE = 1 << 16
 
 
@@ -47,6 +47,10 @@ class Job(Protocol):
     @property
     def width(self) -> int:
         """How many numbers are summed."""
+
+    @property
+    def row_bytes(self) -> int:
+        """Device memory that it needs for a row, besides the row and its key."""
 
     def send(self, lane: Lane) -> Any:
         """Parameters, on the device."""
@@ -84,7 +88,7 @@ def class_sums(x: Array, groups: Array, n_groups: int, job: Job) -> tuple[np.nda
         given = [job.send(lane) for lane in lanes]
         turns = itertools.cycle(zip(lanes, given, strict=True))
         sent = None
-        for start, stop in _spans(x, n_groups, job.width):
+        for start, stop in _spans(x, n_groups, job):
             piece = _Piece(*next(turns), job, x[start:stop], groups[start:stop], n_groups, start)
             if sent is not None:
                 left.append(sent.finish(sums))
@@ -96,7 +100,7 @@ def class_sums(x: Array, groups: Array, n_groups: int, job: Job) -> tuple[np.nda
     return sums, np.concatenate([np.zeros(0, dtype=np.int64), *left])
 
 
-def _spans(x: Array, n_groups: int, width: int) -> Iterator[tuple[int, int]]:
+def _spans(x: Array, n_groups: int, job: Job) -> Iterator[tuple[int, int]]:
     """Cut a block into pieces whose work fits into a lane's share of memory, by their shape alone."""
     row_bytes = x.shape[1] * x.dtype.itemsize
     on_host = isinstance(x, np.ndarray)
@@ -104,7 +108,7 @@ def _spans(x: Array, n_groups: int, width: int) -> Iterator[tuple[int, int]]:
     while size > _LEAST_ROWS:
         # sums of items, then of 64 of them each, then of groups
         items = size // ITEM_ROWS + size // (ITEM_ROWS * _ADDED_AT_ONCE) + 3 * min(n_groups, size)
-        needed = size * (_ROW_BYTES + on_host * row_bytes) + items * width * 8
+        needed = size * (_ROW_BYTES + job.row_bytes + on_host * row_bytes) + items * job.width * 8
         if needed <= LANE_BYTES and (not on_host or size * row_bytes <= _PIECE_BYTES):
             break
         size //= 2
