@@ -18,7 +18,6 @@ from scaleshift.kernels.reference import Array, library
 _REFERENCE = "scaleshift.kernels.reference"
 _CUDA = "scaleshift.kernels.cuda."
 _ENERGY = "scaleshift.kernels.energy"
-_MIXTURE = "scaleshift.kernels.mixture"
 _REGRESSION = "scaleshift.kernels.regression"
 _SCATTER = "scaleshift.kernels.scatter"
 _SPARSE = "scaleshift.kernels.sparse"
@@ -32,8 +31,8 @@ KERNELS: dict[str, dict[str, str]] = {
     "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier", "cupy": f"{_CUDA}fourier"},
     "exact_sums": {},
     "landmark_sums": {"numpy": "scaleshift.kernels.cpu.landmarks", "cupy": f"{_CUDA}landmarks"},
-    "mixture_sums": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
-    "responsibilities": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
+    "mixture_sums": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": f"{_CUDA}mixture"},
+    "responsibilities": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": f"{_CUDA}mixture"},
     "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments", "scipy": _SPARSE},
     "regression_sums": {"numpy": _REGRESSION, "cupy": _REGRESSION},
     "scatter_sums": {"numpy": "scaleshift.kernels.cpu.scatter", "cupy": _SCATTER, "scipy": _SPARSE},
@@ -189,7 +188,7 @@ def regression_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.nda
 def mixture_sums(x: Array, *arguments: Any) -> dict[str, np.ndarray]:
     """Sum what the next parameters of a mixture are made of: see `mixture.mixture_sums`.
 
-    On the CPU in float32, where `x` is and covariances are diagonal or spherical.
+    By the kernels in float32, where `x` is and covariances are diagonal or spherical.
 
     Examples
     --------
@@ -217,7 +216,7 @@ def spotlight_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndar
 def responsibilities(x: Array, *arguments: Any) -> np.ndarray:
     """Return the shares that the components of a mixture have in each row: see `mixture.responsibilities`.
 
-    On the CPU in float32, where `x` is and covariances are diagonal or spherical.
+    By the kernels in float32, where `x` is and covariances are diagonal or spherical.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from scaleshift.kernels import mixture as reference
 from scaleshift.kernels.mixture import Components, Outcomes
 
 SUMS = ("n", "x", "xx", "label", "prediction", "extra")
@@ -55,6 +56,15 @@ def assert_close(found, expected, tolerance=1e-6):
     """Few rows: a log density of 10 has an error of a rounding, 6e-7, and so have responsibilities."""
     for name, distance in distances(found, expected).items():
         assert distance < tolerance, f"{name} is off by {distance:.1e}"
+
+
+def of_one_row(x, outcomes, components):
+    """1e-6; where log densities are large, what rounding them does to a row halfway between components."""
+    if not len(x):
+        return 1e-6
+    largest = np.abs(reference.log_joint(x, outcomes, components).max(axis=1)).max() / np.log(2)
+    # r (1 - r) ln 2 times the error of a difference of two log densities, of one rounding each
+    return max(1e-6, 0.25 * np.log(2) * 2 * float(np.spacing(np.float32(largest))))
 
 
 def assert_same_bits(found, expected):

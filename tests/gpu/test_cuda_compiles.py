@@ -31,6 +31,7 @@ LANDMARKS = [
         ("float32", "uint64", 1536),
     ]
 ]
+MIXTURE = [Kernels.of("mixture")]
 
 
 def name_of(kernels):
@@ -38,7 +39,7 @@ def name_of(kernels):
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("kernels", FOURIER + LANDMARKS, ids=name_of)
+@pytest.mark.parametrize("kernels", FOURIER + LANDMARKS + MIXTURE, ids=name_of)
 def test_every_text_compiles_without_a_word_and_spills_nothing(kernels, architecture):
     if nvrtc() is None:
         pytest.skip(f"no wheel nvidia-cuda-nvrtc for {platform.system()} on {platform.machine()}")

@@ -1,6 +1,7 @@
 // One pass of expectation-maximisation over a stretch of rows:
 //
-//   mixture_joint       log2 joint densities of components and rows, (components, rows)
+//   mixture_agreement   log2 of how probable predictions are, of components and rows: (components, rows)
+//   mixture_joint       ... become log2 joint densities
 //   mixture_shares      ... become responsibilities times weights, and give the log-likelihood
 //   mixture_products_*  sums of rows, of their squares and of outcomes times these, by chunk of rows
 //   mixture_labels      the same of labels that are many
@@ -159,66 +160,79 @@ DEVICE void subtract_distances(float32 (&joint)[GROUP][4], const float4* rows, c
     }
 }
 
-// Blocks: TOGETHER components (x), TILE rows (y). Lane l has the rows l, l + 32, l + 64 and l + 96.
+// Blocks, here and next: TOGETHER components (x), TILE rows (y). Lane l has the rows l, l + 32, l + 64, l + 96.
 // Tables have a row a component, but `terms`, which has one a code.
+
+// Set the terms of predictions.
+KERNEL mixture_agreement(const float32* prediction, int32 n, int32 n_classes, const float4* agreement,
+                         int32 n_components, float32 power, float32* joint, int32 stride)
+{
+    __shared__ float4 rows[TILE * FAR / 4], table[TOGETHER * LANES / 4];
+    const int32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
+    const int32 begin = blockIdx.x * TOGETHER, mine = begin + warp * GROUP;
+    const int32 width = (n_classes + LANES - 1) / LANES * LANES;
+    const int64 first = (int64)blockIdx.y * TILE;
+    float32 sums[GROUP][4];
+#pragma unroll
+    for (int32 u = 0; u < 4 * GROUP; ++u) sums[u / 4][u % 4] = EPSILON;
+    for (int32 start = 0; start < n_classes; start += LANES) {
+        __syncthreads();
+        const float32* corner = prediction + first * n_classes + start;
+        stage<TILE, FAR>((float32*)rows, corner, n_classes, n - first, n_classes - start);
+        stage_table(table, agreement, width, begin, start);
+        __syncthreads();
+        if (mine < n_components)
+            add_agreement(sums, rows + lane * (FAR / 4), table + warp * GROUP * LANES / 4,
+                          (min(n_classes - start, LANES) + 3) / 4);
+    }
+#pragma unroll
+    for (int32 u = 0; u < 4 * GROUP; ++u) {
+        const float32 term = power * log2_of(sums[u / 4][u % 4]);
+        joint[(int64)(mine + u / 4) * stride + first + lane + u % 4 * LANES] = term;
+    }
+}
+
+// Set log densities; terms of outcomes, which may be large, come last. Those of predictions are in `joint`.
 KERNEL mixture_joint(const float32* x, int32 n, int32 d, const float4* scales, const float4* shifts,
-                     const float32* biases, int32 n_components, const float32* prediction, int32 n_classes,
-                     const float4* agreement, float32 power, const int32* codes, const float4* terms,
-                     int32 labelled, float32* joint, int32 stride)
+                     const float32* biases, int32 n_components, const int32* codes, const float4* terms,
+                     int32 labelled, int32 agreeing, float32* joint, int32 stride)
 {
     __shared__ float4 rows[TILE * FAR / 4], scale[TOGETHER * LANES / 4], shift[TOGETHER * LANES / 4];
     const int32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
     const int32 begin = blockIdx.x * TOGETHER, mine = begin + warp * GROUP, group = warp * GROUP * LANES / 4;
-    const bool busy = mine < n_components;
+    const int32 width = (d + LANES - 1) / LANES * LANES;
     const int64 first = (int64)blockIdx.y * TILE, left = n - first;
-    const float4* my_rows = rows + lane * (FAR / 4);
     float32 density[GROUP][4];
 #pragma unroll
-    for (int32 u = 0; u < 4 * GROUP; ++u) density[u / 4][u % 4] = EPSILON;
-    const int32 classes = (n_classes + LANES - 1) / LANES * LANES, width = (d + LANES - 1) / LANES * LANES;
-    for (int32 start = 0; start < n_classes; start += LANES) {
-        __syncthreads();
-        const float32* corner = prediction + first * n_classes + start;
-        stage<TILE, FAR>((float32*)rows, corner, n_classes, left, n_classes - start);
-        stage_table(scale, agreement, classes, begin, start);
-        __syncthreads();
-        if (busy) add_agreement(density, my_rows, scale + group, (min(n_classes - start, LANES) + 3) / 4);
-    }
-#pragma unroll
-    for (int32 k = 0; k < GROUP; ++k) {
-        const float32 bias = biases[mine + k];
-#pragma unroll
-        for (int32 i = 0; i < 4; ++i) density[k][i] = bias + (n_classes ? power * log2_of(density[k][i]) : 0.f);
-    }
-    if (labelled) {
-        const int64 components = (int64)gridDim.x * TOGETHER;
-#pragma unroll
-        for (int32 i = 0; i < 4; ++i) {
-            const int64 row = lane + LANES * i;
-            const float4* term = terms + (codes[first + (row < left ? row : 0)] * components + mine) / 4;
-#pragma unroll
-            for (int32 k = 0; k < GROUP; k += 4) {
-                const float4 four = term[k / 4];
-                density[k][i] += four.x;
-                density[k + 1][i] += four.y;
-                density[k + 2][i] += four.z;
-                density[k + 3][i] += four.w;
-            }
-        }
-    }
+    for (int32 u = 0; u < 4 * GROUP; ++u) density[u / 4][u % 4] = biases[mine + u / 4];
     for (int32 start = 0; start < d; start += LANES) {
         __syncthreads();
         stage<TILE, FAR>((float32*)rows, x + first * d + start, d, left, d - start);
         stage_table(scale, scales, width, begin, start);
         stage_table(shift, shifts, width, begin, start);
         __syncthreads();
-        if (busy)
-            subtract_distances(density, my_rows, scale + group, shift + group,
+        if (mine < n_components)
+            subtract_distances(density, rows + lane * (FAR / 4), scale + group, shift + group,
                                (min(d - start, LANES) + 3) / 4);
     }
+    const int64 components = (int64)gridDim.x * TOGETHER;
 #pragma unroll
-    for (int32 u = 0; u < 4 * GROUP; ++u)
-        joint[(int64)(mine + u / 4) * stride + first + lane + u % 4 * LANES] = density[u / 4][u % 4];
+    for (int32 i = 0; i < 4; ++i) {
+        const int64 row = lane + LANES * i;
+        float32* line = joint + mine * (int64)stride + first + row;
+        const float4* term = terms + ((labelled && row < left ? codes[first + row] : 0) * components + mine) / 4;
+#pragma unroll
+        for (int32 k = 0; k < GROUP; k += 4) {
+            const float4 four = labelled ? term[k / 4] : float4{0, 0, 0, 0};
+            density[k][i] += four.x;
+            density[k + 1][i] += four.y;
+            density[k + 2][i] += four.z;
+            density[k + 3][i] += four.w;
+        }
+#pragma unroll
+        for (int32 k = 0; k < GROUP; ++k)
+            line[(int64)k * stride] = density[k][i] + (agreeing ? line[(int64)k * stride] : 0.f);
+    }
 }
 
 // Blocks: models (x), whose components begin at `bounds`; TILE rows (y), one a thread.

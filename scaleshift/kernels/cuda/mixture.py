@@ -195,12 +195,14 @@ class _Worker:
         scales, shifts, biases, agreement, terms, bounds = self._tables
         n, stride = np.int32(rows.stop - rows.start), np.int32(self._work_rows)
         tiles = -(-int(n) // TILE)
-        gaussian = scales, shifts, biases, np.int32(plan.n_components)
-        prediction = given.prediction[rows], np.int32(plan.n_agreeing), agreement, plan.power
-        label = given.codes[rows], terms, np.int32(len(terms) > 1)
-        joint = self._joint, stride
-        densities = given.x[rows], n, np.int32(plan.d), *gaussian, *prediction, *label, *joint
-        self._launch("mixture_joint", (plan.blocks, tiles), *densities)
+        grid, joint, n_components = (plan.blocks, tiles), (self._joint, stride), np.int32(plan.n_components)
+        agreeing = np.int32(plan.n_agreeing)
+        if agreeing:
+            table = agreement, n_components, plan.power
+            self._launch("mixture_agreement", grid, given.prediction[rows], n, agreeing, *table, *joint)
+        gaussian = scales, shifts, biases, n_components
+        known = given.codes[rows], terms, np.int32(len(terms) > 1), agreeing
+        self._launch("mixture_joint", grid, given.x[rows], n, np.int32(plan.d), *gaussian, *known, *joint)
         weights = given.weights[rows], np.int32(weighted)
         lost = self._lost[rows.start // CHUNK :]
         self._launch("mixture_shares", (plan.n_models, tiles), *joint, n, bounds, *weights, evidence, lost)

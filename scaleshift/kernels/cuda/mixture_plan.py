@@ -44,6 +44,7 @@ class Plan(NamedTuple):
     @classmethod
     def of(cls, outcomes: Outcomes, components: Components) -> "Plan | None":
         """Scale, pad and round; None where float32 does not hold it."""
+        _check_classes(outcomes, components)
         plan = prepare(components, outcomes)
         if not is_representable(plan):
             return None
@@ -166,6 +167,18 @@ def round_up(number: int, step: int) -> int:
     64
     """
     return -(-number // step) * step
+
+
+def _check_classes(outcomes: Outcomes, components: Components) -> None:
+    """Refuse tables of other classes than outcomes have: a GPU would read beyond them."""
+    asked = {
+        "label_probs": None if outcomes.label is None else outcomes.n_labels,
+        "prediction_probs": None if outcomes.prediction is None else outcomes.prediction.shape[1],
+    }
+    for name, n_classes in asked.items():
+        table = getattr(components, name)
+        if table is not None and n_classes is not None and table.shape[1] != n_classes:
+            raise ValueError(f"{name} has {table.shape[1]} columns, but outcomes have {n_classes} classes")
 
 
 def _padded(table: np.ndarray, n: int, n_padded: int) -> np.ndarray:
