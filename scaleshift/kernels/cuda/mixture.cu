@@ -3,9 +3,9 @@
 //   mixture_agreement   log2 of how probable predictions are, of components and rows: (components, rows)
 //   mixture_joint       ... become log2 joint densities
 //   mixture_shares      ... become responsibilities times weights, and give the log-likelihood
-//   mixture_products_*  sums of rows, of their squares and of outcomes times these, by chunk of rows
+//   mixture_products    sums of rows, of their squares and of outcomes times these, by chunk of rows
 //   mixture_labels      the same of labels that are many
-//   mixture_add_*       what chunks found is added in their order: the same bits at every run
+//   mixture_add         what chunks found is added in their order: the same bits at every run
 //   mixture_turn        responsibilities by row, for those who want them
 //
 // Densities are 2^(bias - sum (scale x + shift)^2): as many FMAs as a product with [x, x^2], and nothing
@@ -30,17 +30,9 @@
 #define LOST -1e29f  // log2 density of a row that float32 does not hold
 #define EPSILON 2.220446049250313e-16f  // of probabilities
 
-// What is known of rows beside x, as columns: 1, labels as 0 or 1, predictions, others
-struct Known {
-    const int32* codes;
-    int32 n_codes;
-    const float32* prediction;
-    int32 n_classes;
-    const float32* extra;
-    int32 n_extra;
-};
+static_assert(TILE == THREADS, "a row a thread");
 
-// One of these columns: numbers that lie `far` apart, or whether codes are this one, or a constant
+// A column of what is known of rows: numbers `far` apart, or whether codes are this one, or a constant
 struct Column {
     const float32* numbers;
     int32 far;
@@ -48,15 +40,6 @@ struct Column {
     int32 code;
     float32 constant;
 };
-
-DEVICE Column column_of(const Known& known, int32 column)
-{
-    if (column == 0) return {nullptr, 0, nullptr, 0, 1.f};
-    if ((column -= 1) < known.n_codes) return {nullptr, 0, known.codes, column, 0.f};
-    if ((column -= known.n_codes) < known.n_classes) return {known.prediction + column, known.n_classes};
-    if ((column -= known.n_classes) < known.n_extra) return {known.extra + column, known.n_extra};
-    return {};
-}
 
 DEVICE float32 number_of(const Column& column, int64 row)
 {
@@ -160,10 +143,8 @@ DEVICE void subtract_distances(float32 (&joint)[GROUP][4], const float4* rows, c
     }
 }
 
-// Blocks, here and next: TOGETHER components (x), TILE rows (y). Lane l has the rows l, l + 32, l + 64, l + 96.
-// Tables have a row a component, but `terms`, which has one a code.
-
-// Set the terms of predictions.
+// Set the terms of predictions. Blocks, here and next: TOGETHER components (x), TILE rows (y). Lane l has the
+// rows l, l + 32, l + 64 and l + 96. Tables have a row a component, but `terms`, which has one a code.
 KERNEL mixture_agreement(const float32* prediction, int32 n, int32 n_classes, const float4* agreement,
                          int32 n_components, float32 power, float32* joint, int32 stride)
 {
@@ -220,7 +201,8 @@ KERNEL mixture_joint(const float32* x, int32 n, int32 d, const float4* scales, c
     for (int32 i = 0; i < 4; ++i) {
         const int64 row = lane + LANES * i;
         float32* line = joint + mine * (int64)stride + first + row;
-        const float4* term = terms + ((labelled && row < left ? codes[first + row] : 0) * components + mine) / 4;
+        const int64 code = labelled && row < left ? codes[first + row] : 0;
+        const float4* term = terms + (code * components + mine) / 4;
 #pragma unroll
         for (int32 k = 0; k < GROUP; k += 4) {
             const float4 four = labelled ? term[k / 4] : float4{0, 0, 0, 0};
@@ -270,77 +252,66 @@ KERNEL mixture_shares(float32* joint, int32 stride, int32 n, const int32* bounds
     if (threadIdx.x == 0) evidence[(int64)blockIdx.y * gridDim.x + blockIdx.x] = parts[0];
 }
 
-// Add STEP rows, and their squares, times shares.
-template <int32 WIDE, bool SQUARED>
-DEVICE void add_rows(float32 (&sums)[GROUP][WIDE], float32 (&squares)[GROUP][WIDE], const float32* rows,
+// Add STEP rows, and their squares if wanted, times shares.
+template <bool SQUARED>
+DEVICE void add_rows(float32 (&sums)[GROUP], float32 (&squares)[GROUP], const float32* rows,
                      const float4* shares)
 {
-#pragma unroll 1
-    for (int32 q = 0; q < STEP / 4; ++q) {
-        float4 x[WIDE], xx[WIDE];
-#pragma unroll
-        for (int32 c = 0; c < WIDE; ++c) {
-            const float32* column = rows + q * 4 * LANES * WIDE + c * LANES;
-            x[c] = {column[0], column[LANES * WIDE], column[2 * LANES * WIDE], column[3 * LANES * WIDE]};
-            xx[c] = {x[c].x * x[c].x, x[c].y * x[c].y, x[c].z * x[c].z, x[c].w * x[c].w};
-        }
+#pragma unroll 2
+    for (int32 q = 0; q < STEP / 4; ++q, rows += 4 * LANES) {
+        const float4 x = {rows[0], rows[LANES], rows[2 * LANES], rows[3 * LANES]};
+        const float4 xx = {x.x * x.x, x.y * x.y, x.z * x.z, x.w * x.w};
 #pragma unroll
         for (int32 k = 0; k < GROUP; ++k) {
             const float4 share = shares[k * SHARE_FAR / 4 + q];
-#pragma unroll
-            for (int32 c = 0; c < WIDE; ++c) {
-                sums[k][c] = add_four(sums[k][c], share, x[c]);
-                if (SQUARED) squares[k][c] = add_four(squares[k][c], share, xx[c]);
-            }
+            sums[k] = add_four(sums[k], share, x);
+            if (SQUARED) squares[k] = add_four(squares[k], share, xx);
         }
     }
 }
 
 // Move float32 sums to the float64 ones, which lie by thread.
-template <int32 WIDE>
-DEVICE void flush(float32 (&sums)[GROUP][WIDE], float64* to, bool first)
+DEVICE void flush(float32 (&sums)[GROUP], float64* to, bool first)
 {
 #pragma unroll
-    for (int32 u = 0; u < GROUP * WIDE; ++u) {
-        const float64 before = first ? 0.0 : to[u * THREADS];
-        to[u * THREADS] = before + sums[u / WIDE][u % WIDE];
-        sums[u / WIDE][u % WIDE] = 0;
+    for (int32 k = 0; k < GROUP; ++k) {
+        const float64 before = first ? 0.0 : to[k * THREADS];
+        to[k * THREADS] = before + sums[k];
+        sums[k] = 0;
     }
 }
 
-// Blocks: TOGETHER components (x), 32 WIDE columns, those of what is known behind those of x (y), chunks (z).
-// The record of a chunk has the sums of all its blocks, then the squares of those with columns of x; each is
-// (GROUP, WIDE, THREADS).
-template <int32 WIDE>
-DEVICE void products(const float32* x, int32 n, int32 d, const Known& known, const float32* shares,
-                     int32 stride, int32 n_components, float64* records, int64 length)
+// Blocks: TOGETHER components (x); 32 columns (y): those of x, 1, labels as 0 or 1, predictions, others;
+// chunks (z). The record of a chunk has the sums of all its blocks, then the squares of those with columns of
+// x; each is (GROUP, THREADS).
+KERNEL mixture_products(const float32* x, int32 n, int32 d, const int32* codes, int32 n_codes,
+                        const float32* prediction, int32 n_classes, const float32* extra, int32 n_extra,
+                        const float32* shares, int32 stride, int32 n_components, float64* records,
+                        int64 length)
 {
-    __shared__ float32 rows[STEP * LANES * WIDE];
+    __shared__ float32 rows[STEP * LANES];
     __shared__ float4 share[TOGETHER * SHARE_FAR / 4];
     const int32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
-    const int32 begin = blockIdx.x * TOGETHER, first_column = blockIdx.y * LANES * WIDE;
+    const int32 begin = blockIdx.x * TOGETHER, column = blockIdx.y * LANES;
     const int32 first = blockIdx.z * CHUNK, end = min(n, first + CHUNK);
-    const bool squared = first_column < d, busy = begin + warp * GROUP < n_components;
-    const int64 slot = THREADS * GROUP * WIDE, block = (int64)blockIdx.y * gridDim.x + blockIdx.x;
+    const bool squared = column < d, busy = begin + warp * GROUP < n_components;
+    const int64 slot = THREADS * GROUP, block = (int64)blockIdx.y * gridDim.x + blockIdx.x;
     float64* to = records + blockIdx.z * length + block * slot + threadIdx.x;
     float64* to_squares = to + (int64)gridDim.x * gridDim.y * slot;
-    Column others[WIDE];
-#pragma unroll
-    for (int32 c = 0; c < WIDE; ++c) others[c] = column_of(known, first_column + c * LANES + lane - d);
-    float32 sums[GROUP][WIDE] = {}, squares[GROUP][WIDE] = {};
+    const int32 code = column + lane - d - 1, class_ = code - n_codes, more = class_ - n_classes;
+    const Column other = code < 0            ? Column{nullptr, 0, nullptr, 0, 1.f}
+                         : class_ < 0        ? Column{nullptr, 0, codes, code}
+                         : more < 0          ? Column{prediction + class_, n_classes}
+                         : more < n_extra    ? Column{extra + more, n_extra}
+                                             : Column{};
+    float32 sums[GROUP] = {}, squares[GROUP] = {};
     for (int32 start = first; start < end; start += STEP) {
         __syncthreads();
-#pragma unroll
-        for (int32 c = 0; c < WIDE; ++c) {
-            const int32 column = first_column + c * LANES;
-            float32* part = rows + c * LANES;
-            if (column < d)
-                stage<STEP, LANES * WIDE>(part, x + (int64)start * d + column, d, n - start, d - column);
-            if (column + LANES > d && column + lane >= d)
+        if (squared) stage<STEP, LANES>(rows, x + (int64)start * d + column, d, n - start, d - column);
+        if (column + lane >= d)
 #pragma unroll 4
-                for (int32 i = warp; i < STEP; i += WARPS)
-                    part[i * LANES * WIDE + lane] = start + i < n ? number_of(others[c], start + i) : 0.f;
-        }
+            for (int32 i = warp; i < STEP; i += WARPS)
+                rows[i * LANES + lane] = start + i < n ? number_of(other, start + i) : 0.f;
         const int32 quarter = threadIdx.x % (STEP / 4) * 4;
 #pragma unroll
         for (int32 k = threadIdx.x / (STEP / 4); k < TOGETHER; k += THREADS / (STEP / 4))
@@ -348,32 +319,14 @@ DEVICE void products(const float32* x, int32 n, int32 d, const Known& known, con
                 *(const float4*)(shares + (int64)(begin + k) * stride + start + quarter);
         __syncthreads();
         const float4* my_shares = share + warp * GROUP * SHARE_FAR / 4;
-        if (busy && squared) add_rows<WIDE, true>(sums, squares, rows + lane, my_shares);
-        if (busy && !squared) add_rows<WIDE, false>(sums, squares, rows + lane, my_shares);
+        if (busy && squared) add_rows<true>(sums, squares, rows + lane, my_shares);
+        if (busy && !squared) add_rows<false>(sums, squares, rows + lane, my_shares);
         if ((start + STEP - first) % PART == 0 || start + STEP >= end) {
             const bool none_yet = start + STEP - first <= PART;
-            flush<WIDE>(sums, to, none_yet);
-            if (squared) flush<WIDE>(squares, to_squares, none_yet);
+            flush(sums, to, none_yet);
+            if (squared) flush(squares, to_squares, none_yet);
         }
     }
-}
-
-KERNEL mixture_products_1(const float32* x, int32 n, int32 d, const int32* codes, int32 n_codes,
-                          const float32* prediction, int32 n_classes, const float32* extra, int32 n_extra,
-                          const float32* shares, int32 stride, int32 n_components, float64* records,
-                          int64 length)
-{
-    const Known known = {codes, n_codes, prediction, n_classes, extra, n_extra};
-    products<1>(x, n, d, known, shares, stride, n_components, records, length);
-}
-
-KERNEL mixture_products_2(const float32* x, int32 n, int32 d, const int32* codes, int32 n_codes,
-                          const float32* prediction, int32 n_classes, const float32* extra, int32 n_extra,
-                          const float32* shares, int32 stride, int32 n_components, float64* records,
-                          int64 length)
-{
-    const Known known = {codes, n_codes, prediction, n_classes, extra, n_extra};
-    products<2>(x, n, d, known, shares, stride, n_components, records, length);
 }
 
 // Blocks: 32 components (x); LABELS labels (y), of which every WARPS-th is a warp's; chunks (z). Sums are
@@ -412,9 +365,9 @@ KERNEL mixture_labels(const int32* codes, int32 n, const float32* shares, int32 
         to[e / LANES * (int64)gridDim.x * LANES + e % LANES] = sums[e];
 }
 
-// Add n records to their total, but not those of chunks that have a lost row: a chunk has PARTS records.
-template <int32 PARTS>
-DEVICE void add_records(const float64* records, int32 n, int64 length, const int32* lost, float64* total)
+// Add n records to their total, but not those of chunks that have a lost row: a chunk has 2^shift records.
+KERNEL mixture_add(const float64* records, int32 n, int32 shift, int64 length, const int32* lost,
+                   float64* total)
 {
     const int64 e = (int64)blockIdx.x * THREADS + threadIdx.x;
     if (e >= length) return;
@@ -422,19 +375,9 @@ DEVICE void add_records(const float64* records, int32 n, int64 length, const int
 #pragma unroll 8
     for (int32 i = 0; i < n; ++i) {
         const float64 found = records[i * length + e];
-        sum += lost[i / PARTS] ? 0.0 : found;
+        sum += lost[i >> shift] ? 0.0 : found;
     }
     total[e] = sum;
-}
-
-KERNEL mixture_add_products(const float64* records, int32 n, int64 length, const int32* lost, float64* total)
-{
-    add_records<1>(records, n, length, lost, total);
-}
-
-KERNEL mixture_add_evidence(const float64* records, int32 n, int64 length, const int32* lost, float64* total)
-{
-    add_records<CHUNK / TILE>(records, n, length, lost, total);
 }
 
 // Blocks: 32 rows (x), 32 components (y). Shares of n rows, (n, n_components), of those by component.

@@ -186,6 +186,12 @@ class _Worker:
     def _sent(self, part: Array) -> Array:
         return self._lane.upload(part, np.float32) if isinstance(part, np.ndarray) else part
 
+    def _received(self, *parts: Array) -> tuple[np.ndarray, ...]:
+        """What was found, once it is there; the piece makes room for the next one."""
+        found = tuple(self._lane.download(part) for part in parts)
+        del self._given
+        return found
+
     def _launch(self, function: str, grid: tuple[int, ...], *arguments: Any) -> None:
         self._lane.launch(_KERNELS, function, grid, arguments)
 
@@ -226,12 +232,12 @@ class _Sums(_Worker):
             rows = slice(start, min(start + self._work_rows, len(x)))
             self._find_shares(rows, outcomes.weight is not None, self._evidence)
             self._add_products(rows)
-            self._add("products", self._records, self._totals[0], rows)
-            self._add("evidence", self._evidence, self._totals[1], rows)
+            for total, records in zip(self._totals, (self._records, self._evidence), strict=True):
+                self._add(records, total, rows)
 
     def finish(self) -> tuple[np.ndarray, ...]:
         """Sums, evidence of the models, and which chunks are lost."""
-        return tuple(self._lane.download(found) for found in (*self._totals, self._lost))
+        return self._received(*self._totals, self._lost)
 
     def _add_products(self, rows: slice) -> None:
         """Set the records of the chunks of some rows."""
@@ -246,17 +252,18 @@ class _Sums(_Worker):
         columns = given.x[rows], n, np.int32(plan.d), *labels, *predictions, *extra
         to = np.int32(plan.n_components), self._records, length
         grid = plan.blocks, plan.tiles[0], chunks
-        self._launch(f"mixture_products_{plan.wide}", grid, *columns, *shares, *to)
+        self._launch("mixture_products", grid, *columns, *shares, *to)
         records = self._records.reshape(-1)[plan.products :]
         grid = plan.blocks, plan.label_tiles, chunks
         self._launch("mixture_labels", grid, codes, n, *shares, records, length)
 
-    def _add(self, what: str, records: Array, total: Array, rows: slice) -> None:
-        """Add the records of some rows."""
-        size = CHUNK if what == "products" else TILE
-        n, length = np.int32(-(-(rows.stop - rows.start) // size)), np.int64(total.size)
+    def _add(self, records: Array, total: Array, rows: slice) -> None:
+        """Add the records of some rows, one a chunk or a power of two."""
+        parts = len(records) // (self._work_rows // CHUNK)
+        n, shift = -(-(rows.stop - rows.start) * parts // CHUNK), parts.bit_length() - 1
+        sizes = np.int32(n), np.int32(shift), np.int64(total.size)
         lost = self._lost[rows.start // CHUNK :]
-        self._launch(f"mixture_add_{what}", (-(-total.size // THREADS),), records, n, length, lost, total)
+        self._launch("mixture_add", (-(-total.size // THREADS),), records, *sizes, lost, total)
 
 
 class _Shares(_Worker):
@@ -279,4 +286,4 @@ class _Shares(_Worker):
 
     def finish(self) -> tuple[np.ndarray, ...]:
         """Responsibilities, and which chunks are lost."""
-        return self._lane.download(self._turned[: self._n]), self._lane.download(self._lost)
+        return self._received(self._turned[: self._n], self._lost)

@@ -97,21 +97,14 @@ class Plan(NamedTuple):
         return self.d + 1 + self.n_codes + self.n_classes + self.n_extra
 
     @property
-    def wide(self) -> int:
-        """Columns a lane: two, which spares instructions, unless that is all padding."""
-        one, two = (round_up(self.width, LANES * wide) for wide in (1, 2))
-        return 2 if two <= 1.1 * one else 1
-
-    @property
     def tiles(self) -> tuple[int, int]:
         """Blocks of columns, and those of them that have columns of x."""
-        size = LANES * self.wide
-        return -(-self.width // size), -(-self.d // size)
+        return -(-self.width // LANES), -(-self.d // LANES)
 
     @property
     def products(self) -> int:
         """Length of the part of a record that is made of products."""
-        return sum(self.tiles) * self.blocks * THREADS * _GROUP * self.wide
+        return sum(self.tiles) * self.blocks * THREADS * _GROUP
 
     @property
     def label_tiles(self) -> int:
@@ -140,10 +133,10 @@ class Plan(NamedTuple):
         parts = []
         start = 0
         for tiles in self.tiles:
-            shape = tiles, self.blocks, _GROUP, self.wide, THREADS // LANES, LANES
+            shape = tiles, self.blocks, _GROUP, THREADS // LANES, LANES
             part = record[start : start + math.prod(shape)].reshape(shape)
             start += part.size
-            by_component = part.transpose(1, 4, 2, 0, 3, 5).reshape(len(self.biases), -1)
+            by_component = part.transpose(1, 3, 2, 0, 4).reshape(len(self.biases), -1)
             parts.append(by_component[: self.n_components])
         products, squares = parts
         found = {"x": products[:, : self.d], "xx": squares[:, : self.d], "n": products[:, self.d]}
