@@ -25,6 +25,8 @@ typedef unsigned long long uint64;
 #define THREADS 128  // of a block
 
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
+// where so many blocks must fit onto a multiprocessor: what registers that leaves may be used
+#define KERNEL_OF(blocks) extern "C" __global__ void __launch_bounds__(THREADS, blocks)
 #define DEVICE __device__ __forceinline__
 
 #define LEFT (-2)     // in place of a group: the row is left to the reference
