@@ -119,7 +119,7 @@ def test_four_threads_take_turns_and_get_the_same_bits(sums, study, monkeypatch)
             found = list(pool.map(lambda job: sums(*job), jobs))
             for one, other in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(one, other)
-    assert len(made._idle) == 6  # three lanes for each of two callers at once
+    assert 1 <= len(made._idle) <= 2  # one for each of two callers at once
 
 
 def test_a_call_that_fails_gives_its_lanes_back(monkeypatch):
@@ -129,15 +129,16 @@ def test_a_call_that_fails_gives_its_lanes_back(monkeypatch):
     for _ in range(3):  # with a turn lost, the second call would wait for ever
         with pytest.raises(ZeroDivisionError):
             fourier_sums(*fourier_study(100, 5, 3, 5))
-    assert len(made._idle) == 3
+    assert len(made._idle) == 1
 
 
-def test_codes_on_the_device_that_are_too_large_are_found_there(host_device, monkeypatch):
+@pytest.mark.parametrize("code", [np.uint8(255), np.uint64(2**63), np.int64(2**33), np.int8(3)])
+def test_codes_on_the_device_that_are_too_large_are_found_there(host_device, code, monkeypatch):
     x, groups, n_groups, frequencies = fourier_study(3000, 5, 3, 5)
-    groups = groups.astype(np.uint8)  # 255 is no negative code
+    groups = np.abs(groups).astype(code.dtype)
+    groups[1234] = code
     monkeypatch.setattr("scaleshift.kernels.cuda.fourier.checked_groups", lambda x, groups, n: groups)
-    first = int(np.flatnonzero(groups == 255)[0])
-    with pytest.raises(ValueError, match=f"holds the code 255 in row {first}, but n_groups is 3"):
+    with pytest.raises(ValueError, match=f"holds the code {code} in row 1234, but n_groups is 3"):
         fourier_sums(x, groups, n_groups, frequencies)
 
 

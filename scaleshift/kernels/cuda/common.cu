@@ -46,8 +46,10 @@ DEVICE int32 row_of(int64 key)
 template <class Code>
 DEVICE int64 group_of(Code code, int32 n_groups)
 {
-    if (code < (Code)0) return SKIPPED;
-    return (uint64)code < (uint64)n_groups ? (int64)code : n_groups;
+    const bool is_unsigned = (Code)-1 > (Code)1;
+    const int64 group = (int64)code;
+    if (group < 0 && !is_unsigned) return SKIPPED;
+    return 0 <= group && group < n_groups ? group : n_groups;
 }
 
 // The nearest integer, for |t| < 2^22: adding 1.5 * 2^23 leaves no bits for a fraction.

@@ -7,7 +7,6 @@ one block of threads. Sums of items are added in the order of the rows, in float
 
 import itertools
 from collections import deque
-from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,14 +15,14 @@ from scaleshift.kernels.cuda import device
 from scaleshift.kernels.cuda.device import CALL_BYTES, THREADS, Kernels, Lane
 from scaleshift.kernels.reference import Array, host_codes, library, namespace, to_numpy
 
-ITEM_ROWS = 1024  # fewer blocks of threads would leave a GPU idle at the end, more of them add work
+ITEM_ROWS = 1024  # with more, too few blocks of threads would be left at the end of a call
 _LANES = 3
 _LANE_BYTES = CALL_BYTES // _LANES
 _PIECE_BYTES = 1 << 24  # of a host block
 _PIECE_ROWS = 1 << 22
 _LEAST_ROWS = 1 << 12
 _ADDED_AT_ONCE = 64  # terms of a sum in a row, so that threads enough add
-_ROW_BYTES = 40  # of a row: code, key, workspace of the sort
+_ROW_BYTES = 40  # of a row: its code, its key, workspace of the sort
 _CODES_AT_ONCE = 1 << 16
 
 
@@ -87,10 +86,11 @@ def class_sums(x: Array, groups: Array, n_groups: int, job: Job) -> tuple[np.nda
     """
     sums = np.zeros((n_groups, job.width))
     left: list[np.ndarray | None] = []
-    with device.device_of(x).lanes(_LANES) as lanes:
+    spans = _spans(x, n_groups, job)
+    with device.device_of(x).lanes(min(_LANES, len(spans))) as lanes:
         turns = itertools.cycle([(lane, job.send(lane)) for lane in lanes])
         under_way: deque[_Piece] = deque()
-        for start, stop in _spans(x, n_groups, job):
+        for start, stop in spans:
             under_way.append(_Piece(*next(turns), job, x[start:stop], groups[start:stop], n_groups, start))
             # what is waited for had the time in which the host staged another piece
             if len(under_way) > 1:
@@ -105,7 +105,7 @@ def class_sums(x: Array, groups: Array, n_groups: int, job: Job) -> tuple[np.nda
     return sums, np.concatenate([np.zeros(0, dtype=np.int64), *left])
 
 
-def _spans(x: Array, n_groups: int, job: Job) -> Iterator[tuple[int, int]]:
+def _spans(x: Array, n_groups: int, job: Job) -> list[tuple[int, int]]:
     """Cut a block into pieces whose work fits into a lane's share of memory, by their shape alone."""
     row_bytes = x.shape[1] * x.dtype.itemsize
     on_host = isinstance(x, np.ndarray)
@@ -117,7 +117,7 @@ def _spans(x: Array, n_groups: int, job: Job) -> Iterator[tuple[int, int]]:
         if needed <= _LANE_BYTES and (not on_host or size * row_bytes <= _PIECE_BYTES):
             break
         size //= 2
-    return ((start, min(start + size, len(x))) for start in range(0, len(x), size))
+    return [(start, min(start + size, len(x))) for start in range(0, len(x), size)]
 
 
 class _Piece:
