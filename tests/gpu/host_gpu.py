@@ -23,7 +23,7 @@ def _folder():
 
 def functions_of(text):
     """Names of the kernels of a CUDA text."""
-    return re.findall(r"^KERNEL\s+(\w+)\(", text, re.MULTILINE)
+    return re.findall(r"^KERNEL(?:_OF\(\w+\))?\s+(\w+)\(", text, re.MULTILINE)
 
 
 @functools.cache

@@ -16,6 +16,7 @@ FOURIER = [
         ("float32", "int8", 20),
         ("float64", "int64", 48),
         ("float32", "uint64", 49),
+        ("float64", "int32", 100),
         ("float32", "int32", 512),
         ("float64", "uint8", 1536),
     ]
@@ -27,6 +28,7 @@ LANDMARKS = [
         ("float64", "int64", 20),
         ("float32", "uint16", 24),
         ("float32", "int32", 25),
+        ("float32", "int16", 100),
         ("float64", "int8", 512),
         ("float32", "uint64", 1536),
     ]

@@ -4,12 +4,14 @@ import functools
 import re
 from concurrent.futures import ThreadPoolExecutor
 
+import dask.array as da
 import numpy as np
 import pytest
 from host_gpu import COMPILER, HostLane, library_of
 from studies import errors, fourier_study, landmark_study
 
-from scaleshift.kernels.cuda import device, grouped
+import scaleshift as ss
+from scaleshift.kernels.cuda import choice, device, grouped
 from scaleshift.kernels.cuda.device import Device, Kernels
 from scaleshift.kernels.cuda.fourier import fourier_sums
 from scaleshift.kernels.cuda.landmarks import landmark_sums
@@ -47,7 +49,7 @@ def test_a_missing_barrier_is_seen():
     found = []
     for backwards in (False, True):
         sums = np.zeros((1, 2, 9))
-        turns = np.full((2, 9, 4), 0.3, np.float32)
+        turns = np.full((2, 256, 4), 0.3, np.float32)
         HostLane(backwards).launch(
             kernels,
             "fourier_sums",
@@ -87,11 +89,11 @@ def test_a_call_keeps_to_its_share_of_memory(sums, study, n_groups, monkeypatch)
     job = study(40_000, 5, n_groups, 5)
     sums(*job)
     free = max(lane.peak for lane in lanes)
-    monkeypatch.setattr(grouped, "LANE_BYTES", 1 << 20)
+    monkeypatch.setattr(grouped, "_LANE_BYTES", 1 << 20)
     lanes.clear()
     made._idle.clear()
     sums(*job)
-    assert len(lanes) == 2
+    assert len(lanes) == 3
     assert 1 << 18 < max(lane.peak for lane in lanes) <= 1 << 20 < free
     assert all(lane.bytes == 0 for lane in lanes)  # nothing stays on the device
 
@@ -102,7 +104,7 @@ def test_a_piece_of_the_least_size_is_tried_where_nothing_fits(sums, study, monk
     monkeypatch.setattr(device, "device_of", lambda x: made)
     job = study(9000, 5, 3, 5)
     expected = sums(*job)
-    monkeypatch.setattr(grouped, "LANE_BYTES", 1)
+    monkeypatch.setattr(grouped, "_LANE_BYTES", 1)
     assert errors(sums(*job), expected).max() < 3e-7
 
 
@@ -117,7 +119,7 @@ def test_four_threads_take_turns_and_get_the_same_bits(sums, study, monkeypatch)
             found = list(pool.map(lambda job: sums(*job), jobs))
             for one, other in zip(found, expected, strict=True):
                 np.testing.assert_array_equal(one, other)
-    assert len(made._idle) == 4  # two lanes for each of two callers at once
+    assert 1 <= len(made._idle) <= 2  # one for each of two callers at once
 
 
 def test_a_call_that_fails_gives_its_lanes_back(monkeypatch):
@@ -127,15 +129,16 @@ def test_a_call_that_fails_gives_its_lanes_back(monkeypatch):
     for _ in range(3):  # with a turn lost, the second call would wait for ever
         with pytest.raises(ZeroDivisionError):
             fourier_sums(*fourier_study(100, 5, 3, 5))
-    assert len(made._idle) == 2
+    assert len(made._idle) == 1
 
 
-def test_codes_on_the_device_that_are_too_large_are_found_there(host_device, monkeypatch):
+@pytest.mark.parametrize("code", [np.uint8(255), np.uint64(2**63), np.int64(2**33), np.int8(3)])
+def test_codes_on_the_device_that_are_too_large_are_found_there(host_device, code, monkeypatch):
     x, groups, n_groups, frequencies = fourier_study(3000, 5, 3, 5)
-    groups = groups.astype(np.uint8)  # 255 is no negative code
+    groups = np.abs(groups).astype(code.dtype)
+    groups[1234] = code
     monkeypatch.setattr("scaleshift.kernels.cuda.fourier.checked_groups", lambda x, groups, n: groups)
-    first = int(np.flatnonzero(groups == 255)[0])
-    with pytest.raises(ValueError, match=f"holds the code 255 in row {first}, but n_groups is 3"):
+    with pytest.raises(ValueError, match=f"holds the code {code} in row 1234, but n_groups is 3"):
         fourier_sums(x, groups, n_groups, frequencies)
 
 
@@ -146,3 +149,25 @@ def test_codes_of_any_type_are_read_in_place(host_device, dtype, monkeypatch):
     expected = fourier_sums(x, groups, n_groups, frequencies)
     monkeypatch.setattr("scaleshift.kernels.cuda.fourier.checked_groups", lambda x, groups, n: groups)
     np.testing.assert_array_equal(fourier_sums(x, groups.astype(dtype), n_groups, frequencies), expected)
+
+
+@pytest.mark.parametrize("features", ["fourier", "landmarks"])
+def test_a_whole_fit_by_the_texts_is_that_of_the_cpu(host_device, features, monkeypatch):
+    rng = np.random.default_rng(0)
+    y = rng.choice(["a", "b", "c"], 6000, p=[0.5, 0.3, 0.2])
+    x = (rng.normal(size=(6000, 5)) + 2 * (y == "b")[:, None] - 2 * (y == "c")[:, None]).astype("f4")
+    target = da.from_array(x[rng.choice(6000, 2000)], chunks=(700, -1))
+    data = da.from_array(x, chunks=(900, -1)), da.from_array(y, chunks=900)
+
+    def proportions():
+        features_map = {"fourier": ss.FourierFeatures(60), "landmarks": ss.LandmarkFeatures(30)}[features]
+        model = ss.DFM(features=features_map, n_bootstrap=0, random_state=0).fit(*data)
+        return model.predict(target)["proportion"].to_numpy()
+
+    monkeypatch.setenv("SCALESHIFT_DEVICE", "cpu")
+    expected = proportions()
+    assert not host_device._idle
+    monkeypatch.setenv("SCALESHIFT_DEVICE", "cuda")
+    monkeypatch.setattr(choice, "gpu_obstacle", lambda: "")
+    np.testing.assert_allclose(proportions(), expected, atol=1e-6)
+    assert host_device._idle  # lanes were lent: it was the texts

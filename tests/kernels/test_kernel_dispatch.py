@@ -33,7 +33,8 @@ def test_importing_the_cpu_kernels_compiles_nothing():
     assert run_python(code).strip() == "0"
 
 
-def test_numpy_blocks_get_the_cpu_kernel_and_what_has_none_the_reference():
+def test_numpy_blocks_get_the_cpu_kernel_and_what_has_none_the_reference(monkeypatch):
+    monkeypatch.setenv("SCALESHIFT_DEVICE", "cpu")
     x = np.zeros((2, 1), dtype=np.float32)
     assert dispatch.implementation("fourier_sums", x).__module__ == "scaleshift.kernels.cpu.fourier"
     assert dispatch.implementation("landmark_sums", x).__module__ == "scaleshift.kernels.cpu.landmarks"

@@ -5,6 +5,7 @@ import importlib.util
 import os
 
 _VARIABLE = "SCALESHIFT_DEVICE"
+_SMALLEST = 'extern "C" __global__ void nothing() {}'
 _ANSWERS = ("auto", "cpu", "cuda")
 
 
@@ -59,4 +60,10 @@ def gpu_obstacle() -> str:
         import cupy
     except Exception as error:  # a CUDA library that is not there is no ImportError everywhere
         return f"CuPy cannot be imported ({type(error).__name__}: {error})"
-    return "" if cupy.is_available() else "CuPy sees no GPU"
+    if not cupy.is_available():
+        return "CuPy sees no GPU"
+    try:  # without the extra cu12 or cu13, CuPy may come without a compiler
+        cupy.RawModule(code=_SMALLEST).get_function("nothing")
+    except Exception as error:
+        return f"CuPy cannot compile for this GPU ({type(error).__name__}: {error})"
+    return ""

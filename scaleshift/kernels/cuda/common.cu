@@ -25,6 +25,8 @@ typedef unsigned long long uint64;
 #define THREADS 128  // of a block
 
 #define KERNEL extern "C" __global__ void __launch_bounds__(THREADS)
+// where so many blocks must fit onto a multiprocessor: what registers that leaves may be used
+#define KERNEL_OF(blocks) extern "C" __global__ void __launch_bounds__(THREADS, blocks)
 #define DEVICE __device__ __forceinline__
 
 #define LEFT (-2)     // in place of a group: the row is left to the reference
@@ -44,8 +46,10 @@ DEVICE int32 row_of(int64 key)
 template <class Code>
 DEVICE int64 group_of(Code code, int32 n_groups)
 {
-    if (code < (Code)0) return SKIPPED;
-    return (uint64)code < (uint64)n_groups ? (int64)code : n_groups;
+    const bool is_unsigned = (Code)-1 > (Code)1;
+    const int64 group = (int64)code;
+    if (group < 0 && !is_unsigned) return SKIPPED;
+    return 0 <= group && group < n_groups ? group : n_groups;
 }
 
 // The nearest integer, for |t| < 2^22: adding 1.5 * 2^23 leaves no bits for a fraction.

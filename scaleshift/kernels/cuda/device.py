@@ -1,17 +1,18 @@
 """How do kernels reach a GPU? The one place that talks to CuPy; nothing is imported before a block needs it.
 
-A call borrows two *lanes* of a `Device`. A lane is a stream with what it needs: `upload` (through pinned
-memory, without waiting), `empty`, `sort`, `launch`, and `download`, which waits. Two lanes used in turn let
-one copy while the other computes. Tests have a lane whose kernels are the same texts compiled as C++, so that
+A call borrows some *lanes* of a `Device`. A lane is a stream with what it needs: `upload` (through pinned
+memory, without waiting), `empty`, `sort`, `launch`, and `download`, which waits. Lanes used in turn let one
+copy while another computes. Tests have a lane whose kernels are the same texts compiled as C++, so that
 all code around them runs without a GPU.
 
 How to add a kernel:
 
 - `name.cu` beside this file. `common.cu` comes before it, with the types and macros that it may use; no
-  #include. Functions are declared `KERNEL name(...)` and run by blocks of THREADS = 128 threads. Barriers are
-  __syncthreads() in uniform control flow, shared memory is of fixed size. Sizes that are known at the first
-  call come as constants (`-DCOLUMNS=5`): they unroll loops and keep arrays in registers. Products and sums
-  that must be fused are written fmaf, rounding tricks __fadd_rn: then the C++ build gives the GPU's bits.
+  #include. Functions are declared `KERNEL name(...)`, or `KERNEL_OF(BLOCKS) name(...)` where ptxas would
+  rather spill than let a multiprocessor hold few blocks, and run by blocks of THREADS = 128 threads. Barriers
+  are __syncthreads() in uniform control flow, shared memory is of fixed size. Sizes that are known at the
+  first call come as constants (`-DCOLUMNS=5`): they unroll loops and keep arrays in registers. Products and
+  sums that must be fused are written fmaf, rounding tricks __fadd_rn: the C++ build then gives the same bits.
 - a module `name.py` beside it that describes a `Kernels(name, constants)` and launches its functions by
   `lane.launch(kernels, function, grid, arguments)`: arrays of the lane, and numpy scalars of the very types
   of the parameters (np.int32, np.int64, np.float32); the C++ build checks both.
@@ -24,7 +25,7 @@ on the shape of its block and not on how much memory is free, for the same reaso
 import functools
 import importlib.resources
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
@@ -33,10 +34,8 @@ import numpy as np
 from scaleshift.kernels.reference import Array, library
 
 THREADS = 128  # of a block, in every kernel
-CALL_BYTES = (
-    1 << 29
-)  # of device memory: the most that a call with two lanes takes, besides what its caller holds
-LANE_BYTES = CALL_BYTES // 2
+# of device memory: the most that a call takes, besides its parameters and what its caller holds
+CALL_BYTES = 1 << 29
 
 _compiling = threading.Lock()
 _finding = threading.Lock()
@@ -115,10 +114,10 @@ class Device:
         self._idle: list[Lane] = []  # kept: their streams have memory of their own
 
     @contextmanager
-    def lanes(self) -> Iterator[list[Lane]]:
-        """Lend two lanes, when it is the caller's turn; at the end their work is done."""
+    def lanes(self, count: int = 2) -> Iterator[list[Lane]]:
+        """Lend lanes, when it is the caller's turn; at the end their work is done."""
         with self._turns:
-            lent = [self._lane(), self._lane()]
+            lent = [self._lane() for _ in range(count)]
             try:
                 yield lent
             finally:
@@ -215,24 +214,16 @@ class _CupyLane:
 def _compiled(kernels: Kernels, function: str, number: int) -> Callable[..., None]:
     """Return a function of a module, compiled at its first use in this process and on this device."""
     with _compiling:
-        return _functions(kernels, number)[function]
+        return _function(kernels, function, number)
 
 
 @functools.cache
-def _functions(kernels: Kernels, number: int) -> Mapping[str, Any]:
+def _function(kernels: Kernels, function: str, number: int) -> Callable[..., None]:
+    return _module(kernels, number).get_function(function)
+
+
+@functools.cache
+def _module(kernels: Kernels, number: int) -> Any:
     import cupy
 
-    module = cupy.RawModule(code=kernels.text, options=kernels.options)
-    return _Functions(module)
-
-
-class _Functions(dict[str, Any]):
-    """The functions of a module that have been asked for."""
-
-    def __init__(self, module: Any) -> None:
-        super().__init__()
-        self._module = module
-
-    def __missing__(self, function: str) -> Any:
-        self[function] = self._module.get_function(function)
-        return self[function]
+    return cupy.RawModule(code=kernels.text, options=kernels.options)

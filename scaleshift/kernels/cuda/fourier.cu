@@ -3,18 +3,19 @@
 // A thread holds two frequencies, a block 128 rows of one group in shared memory, and every thread adds every
 // row. Frequencies are in turns, so that range reduction is one exact rounding. Polynomials give s = sin and
 // c = cos of HALF the angle, and cos = -2 (s^2 - 1/2), sin = 2 s c need no quadrants. They are the CPU's, with
-// a relative error of 1e-7 in the sums; __sinf and __cosf, 20 % faster with few columns, err by 5e-7 of 1,
-// which is more than 1e-6 of a sum whose terms cancel.
+// a relative error of 1e-7 in the sums. __sinf and __cosf would take 14 instructions where these take 23 (with
+// five columns), but err by up to 4e-7 of 1, and not at random: 1e-6 of a sum whose terms cancel in part.
 
 #define WIDTH ((COLUMNS + 3) / 4 * 4)  // columns, padded with zeros to vectors of four
 #define FOURS (WIDTH / 4)
 #define PER_THREAD 2                   // frequencies
-
+#define FREQUENCIES (PER_THREAD * THREADS)
 #define NARROW (WIDTH <= 48)           // then weights stay in registers
 
 #if NARROW
 #define TILE_ROWS 128
 #define ROWS_AT_ONCE 1
+#define BLOCKS 3
 #else
 // weights are read again for every few rows; a tile is at most 24 KB
 #if WIDTH <= 384
@@ -25,6 +26,7 @@
 #define TILE_ROWS 4
 #endif
 #define ROWS_AT_ONCE TILE_ROWS
+#define BLOCKS 4
 #endif
 
 // The key of every row. Rows are left to the reference where an angle may exceed `limit` turns: it does not
@@ -67,29 +69,27 @@ DEVICE void add_angle(float32 t, float32& sum_ss, float32& sum_sc)
     sum_sc = fmaf(s, c, sum_sc);
 }
 
-// sums (items, 2, n): of cos, then of sin, about the centre. turns (FOURS, n) are vectors of four columns.
-// Blocks: (items, frequencies / 256).
-KERNEL fourier_sums(const INPUT* x, int64 row_stride, int64 column_stride, const int64* keys,
+// sums (items, 2, n): of cos, then of sin, about the centre. turns (FOURS, frequencies) are vectors of four
+// columns, padded to whole blocks of 256 frequencies. Blocks: (items, frequencies / 256).
+KERNEL_OF(BLOCKS) fourier_sums(const INPUT* x, int64 row_stride, int64 column_stride, const int64* keys,
                     const int32* edges, const INPUT* centre, const float4* turns, int32 n, float64* sums)
 {
     __shared__ float4 tile[TILE_ROWS * FOURS];
     float32* values = (float32*)tile;
-    const int32 first = blockIdx.y * (PER_THREAD * THREADS) + threadIdx.x;
-    // threads beyond the last frequency work on the last one, and write nothing
-    int32 frequency[PER_THREAD];
-#pragma unroll
-    for (int32 j = 0; j < PER_THREAD; ++j) frequency[j] = min(first + j * THREADS, n - 1);
+    const int32 first = blockIdx.y * FREQUENCIES + threadIdx.x;
+    const int32 padded = gridDim.y * FREQUENCIES;
+    turns += first;
 #if NARROW
     float4 weights[PER_THREAD][FOURS];
 #pragma unroll
     for (int32 j = 0; j < PER_THREAD; ++j) {
 #pragma unroll
-        for (int32 q = 0; q < FOURS; ++q) weights[j][q] = turns[(int64)q * n + frequency[j]];
+        for (int32 q = 0; q < FOURS; ++q) weights[j][q] = turns[(int64)q * padded + j * THREADS];
     }
 #define WEIGHTS(j, q) weights[j][q]
 #define USED(q) (COLUMNS - 4 * (q))
 #else
-#define WEIGHTS(j, q) turns[(int64)(q) * n + frequency[j]]
+#define WEIGHTS(j, q) turns[(int64)(q) * padded + (j) * THREADS]
 #define USED(q) 4
 #endif
     float64 sum_cos[PER_THREAD] = {}, sum_sin[PER_THREAD] = {};
@@ -104,7 +104,11 @@ KERNEL fourier_sums(const INPUT* x, int64 row_stride, int64 column_stride, const
         }
         __syncthreads();
         float32 sum_ss[PER_THREAD] = {}, sum_sc[PER_THREAD] = {};
+#if NARROW
 #pragma unroll 4
+#else
+#pragma unroll 1
+#endif
         for (int32 p = 0; p < count; p += ROWS_AT_ONCE) {
             float32 angles[ROWS_AT_ONCE][PER_THREAD] = {};
 #if NARROW

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scaleshift.kernels import reference
-from scaleshift.kernels.cuda.device import THREADS, Kernels, Lane
+from scaleshift.kernels.cuda.device import Kernels, Lane
 from scaleshift.kernels.cuda.grouped import Rows, blocks, checked_groups, class_sums, first_rows
 from scaleshift.kernels.reference import Array
 
 MOST_COLUMNS = 1536  # a tile of four rows fills the shared memory that a block of threads has
-_PER_THREAD = 2  # frequencies
+_WIDTH = 256  # frequencies of a block of threads
 _CENTRE_ROWS = 100
 _FAR = 1024.0  # turns: beyond, float32 angles lose digits, and from 2^22 on they are no angles any more
 _STEEP = 32.0  # medians of the frequencies: those of laws with heavy tails are far beyond the others
@@ -127,7 +127,7 @@ class _Job(NamedTuple):
     kernels: Kernels
     width: int
     centre: np.ndarray
-    turns: np.ndarray  # (fours, F, 4): columns by fours
+    turns: np.ndarray  # (fours, F padded, 4): columns by fours
     reach: np.ndarray  # (columns,): the largest turns of each
     largest: np.float32  # turns of a frequency in all columns
 
@@ -139,7 +139,7 @@ class _Job(NamedTuple):
             kernels,
             2 * turns.shape[1],
             centre,
-            by_fours(turns),
+            by_fours(turns, _WIDTH),
             sizes.max(axis=1),
             np.float32(sizes.sum(axis=0).max()),
         )
@@ -167,20 +167,22 @@ class _Job(NamedTuple):
         n = self.width // 2
         sums = lane.empty((edges.size - 1, self.width), np.float64)
         work = keys, lane.upload(edges), given.centre, given.turns, np.int32(n), sums
-        grid = edges.size - 1, -(-n // (_PER_THREAD * THREADS))
+        grid = edges.size - 1, -(-n // _WIDTH)
         lane.launch(self.kernels, "fourier_sums", grid, (*rows.arguments, *work))
         return sums
 
 
-def by_fours(columns: np.ndarray) -> np.ndarray:
-    """Lay out (columns, points) such that four columns of a point are adjacent, with zeros at the end.
+def by_fours(columns: np.ndarray, size: int) -> np.ndarray:
+    """Lay out (columns, points) such that four columns of a point are adjacent.
+
+    Zeros fill up columns to whole fours, and points to a multiple of `size`.
 
     Examples
     --------
-    >>> by_fours(np.ones((5, 1), dtype=np.float32)).tolist()
-    [[[1.0, 1.0, 1.0, 1.0]], [[1.0, 0.0, 0.0, 0.0]]]
+    >>> by_fours(np.ones((5, 1), dtype=np.float32), 2).tolist()
+    [[[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]], [[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]]
     """
     d, n = columns.shape
-    padded = np.zeros((-(-d // 4) * 4, n), dtype=np.float32)
-    padded[:d] = columns
-    return np.ascontiguousarray(padded.reshape(-1, 4, n).transpose(0, 2, 1))
+    padded = np.zeros((-(-d // 4) * 4, -(-n // size) * size), dtype=np.float32)
+    padded[:d, :n] = columns
+    return np.ascontiguousarray(padded.reshape(-1, 4, padded.shape[1]).transpose(0, 2, 1))

@@ -1,26 +1,28 @@
 """How are blocks of rows summed by group on a GPU? Piece by piece, in an order that never changes.
 
-Host blocks are cut into pieces of 16 MB: while one is copied and sorted, the one before it is summed. Rows
-are not moved: their keys are sorted by group, cut into items, and every item is summed by one block of
-threads. Sums of items are added in the order of the rows, in float64.
+Host blocks are cut into pieces of 16 MB: while one is staged, the one before it is sorted, and the one before
+that summed. Rows are not moved: their keys are sorted by group, cut into items, and every item is summed by
+one block of threads. Sums of items are added in the order of the rows, in float64.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections import deque
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from scaleshift.kernels.cuda import device
-from scaleshift.kernels.cuda.device import LANE_BYTES, THREADS, Kernels, Lane
+from scaleshift.kernels.cuda.device import CALL_BYTES, THREADS, Kernels, Lane
 from scaleshift.kernels.reference import Array, host_codes, library, namespace, to_numpy
 
-ITEM_ROWS = 1024  # fewer blocks of threads would leave a GPU idle at the end, more of them add work
+ITEM_ROWS = 1024  # with more, too few blocks of threads would be left at the end of a call
+_LANES = 3
+_LANE_BYTES = CALL_BYTES // _LANES
 _PIECE_BYTES = 1 << 24  # of a host block
 _PIECE_ROWS = 1 << 22
 _LEAST_ROWS = 1 << 12
 _ADDED_AT_ONCE = 64  # terms of a sum in a row, so that threads enough add
-_ROW_BYTES = 40  # of a row: code, key, workspace of the sort
+_ROW_BYTES = 40  # of a row: its code, its key, workspace of the sort
 _CODES_AT_ONCE = 1 << 16
 
 
@@ -83,24 +85,27 @@ def class_sums(x: Array, groups: Array, n_groups: int, job: Job) -> tuple[np.nda
         Numbers of the rows that were left to the reference.
     """
     sums = np.zeros((n_groups, job.width))
-    left = []
-    with device.device_of(x).lanes() as lanes:
-        given = [job.send(lane) for lane in lanes]
-        turns = itertools.cycle(zip(lanes, given, strict=True))
-        sent = None
-        for start, stop in _spans(x, n_groups, job):
-            piece = _Piece(*next(turns), job, x[start:stop], groups[start:stop], n_groups, start)
-            if sent is not None:
-                left.append(sent.finish(sums))
-            sent = piece
-        if sent is not None:
-            left.append(sent.finish(sums))
+    left: list[np.ndarray | None] = []
+    spans = _spans(x, n_groups, job)
+    with device.device_of(x).lanes(min(_LANES, len(spans))) as lanes:
+        turns = itertools.cycle([(lane, job.send(lane)) for lane in lanes])
+        under_way: deque[_Piece] = deque()
+        for start, stop in spans:
+            under_way.append(_Piece(*next(turns), job, x[start:stop], groups[start:stop], n_groups, start))
+            # what is waited for had the time in which the host staged another piece
+            if len(under_way) > 1:
+                under_way[-2].sum()
+            if len(under_way) == _LANES:
+                left.append(under_way.popleft().collect(sums))
+        if under_way:
+            under_way[-1].sum()
+        left += [piece.collect(sums) for piece in under_way]
     if any(found is None for found in left):
         host_codes(groups, n_groups, len(x))  # raises
     return sums, np.concatenate([np.zeros(0, dtype=np.int64), *left])
 
 
-def _spans(x: Array, n_groups: int, job: Job) -> Iterator[tuple[int, int]]:
+def _spans(x: Array, n_groups: int, job: Job) -> list[tuple[int, int]]:
     """Cut a block into pieces whose work fits into a lane's share of memory, by their shape alone."""
     row_bytes = x.shape[1] * x.dtype.itemsize
     on_host = isinstance(x, np.ndarray)
@@ -109,50 +114,49 @@ def _spans(x: Array, n_groups: int, job: Job) -> Iterator[tuple[int, int]]:
         # sums of items, then of 64 of them each, then of groups
         items = size // ITEM_ROWS + size // (ITEM_ROWS * _ADDED_AT_ONCE) + 3 * min(n_groups, size)
         needed = size * (_ROW_BYTES + job.row_bytes + on_host * row_bytes) + items * job.width * 8
-        if needed <= LANE_BYTES and (not on_host or size * row_bytes <= _PIECE_BYTES):
+        if needed <= _LANE_BYTES and (not on_host or size * row_bytes <= _PIECE_BYTES):
             break
         size //= 2
-    return ((start, min(start + size, len(x))) for start in range(0, len(x), size))
+    return [(start, min(start + size, len(x))) for start in range(0, len(x), size)]
 
 
 class _Piece:
-    """Some rows on their way: sent and sorted, later summed."""
+    """Some rows on their way: sent and sorted, then summed, then collected."""
 
     def __init__(
         self, lane: Lane, given: Any, job: Job, x: Array, groups: Array, n_groups: int, start: int
     ) -> None:
         self._lane, self._given, self._job, self._start = lane, given, job, start
         self._rows = rows_of(lane, x)
-        n = self._rows.n
-        codes = lane.upload(groups) if isinstance(groups, np.ndarray) else groups
+        n, n_starts = self._rows.n, n_groups + 3
+        self._codes = lane.upload(groups) if isinstance(groups, np.ndarray) else groups
         self._keys = lane.empty(n, np.int64)
-        self._screened = job.screen(lane, given, self._rows, codes, n_groups, self._keys)
+        self._screened = job.screen(lane, given, self._rows, self._codes, n_groups, self._keys)
         lane.sort(self._keys)
         # of rows left, of rows skipped, of every group, of codes that are too large
-        self._starts = lane.empty(n_groups + 3, np.int32)
-        self._codes = codes  # until the work is done
-        lane.launch(
-            job.kernels,
-            "group_starts",
-            blocks(n_groups + 3),
-            (self._keys, np.int32(n), np.int32(n_groups + 3), self._starts),
-        )
+        self._starts = lane.empty(n_starts, np.int32)
+        arguments = self._keys, np.int32(n), np.int32(n_starts), self._starts
+        lane.launch(job.kernels, "group_starts", blocks(n_starts), arguments)
 
-    def finish(self, sums: np.ndarray) -> np.ndarray | None:
+    def sum(self) -> None:
+        """Order the sums of those groups that are present."""
+        starts = self._lane.download(self._starts)
+        self._n_left, self._n_fitting = int(starts[1]), int(starts[-1])
+        self._present = np.flatnonzero(np.diff(starts[2:]))
+        if self._present.size:
+            edges, first = cut(np.append(starts[2:][self._present], starts[-1]), ITEM_ROWS)
+            terms = self._job.add(self._lane, self._given, self._screened, self._rows, self._keys, edges)
+            self._sums = _add(self._lane, self._job, terms, first)
+
+    def collect(self, sums: np.ndarray) -> np.ndarray | None:
         """Add the sums of the piece; return the rows that were left, or None if a code is too large."""
-        lane = self._lane
-        starts = lane.download(self._starts)
-        if starts[-1] < self._rows.n:
+        if self._n_fitting < self._rows.n:
             return None
-        present = np.flatnonzero(np.diff(starts[2:]))
-        if present.size:
-            group_edges = np.append(starts[2:][present], starts[-1])
-            edges, first = cut(group_edges, ITEM_ROWS)
-            terms = self._job.add(lane, self._given, self._screened, self._rows, self._keys, edges)
-            sums[present] += lane.download(_add(lane, self._job, terms, first))
-        if starts[1] == 0:
+        if self._present.size:
+            sums[self._present] += self._lane.download(self._sums)
+        if self._n_left == 0:
             return np.zeros(0, dtype=np.int64)
-        return self._start + (lane.download(self._keys[: starts[1]]) & 0xFFFFFFFF)
+        return self._start + (self._lane.download(self._keys[: self._n_left]) & 0xFFFFFFFF)
 
 
 def _add(lane: Lane, job: Job, terms: Array, edges: np.ndarray) -> Array:

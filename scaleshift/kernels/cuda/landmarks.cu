@@ -23,6 +23,7 @@
 #if NARROW
 #define TILE_ROWS 64
 #define ROWS_AT_ONCE 1
+#define BLOCKS 3
 #else
 // weights are read again for every few rows; a tile is at most 24 KB
 #if WIDTH <= 192
@@ -35,6 +36,7 @@
 #define TILE_ROWS 4
 #endif
 #define ROWS_AT_ONCE (TILE_ROWS / WARPS)
+#define BLOCKS 4
 #endif
 #define TOTALS (TILE_ROWS * (LANES + 1))  // one more, so that a column of them lies in different banks
 
@@ -71,7 +73,7 @@ KERNEL screen_rows(const INPUT* x, int64 row_stride, int64 column_stride, const 
 // totals (landmarks / 128, rows in the order of their keys): of the kernel with 128 landmarks each.
 // weights (FOURS, landmarks) are vectors of four columns. Landmarks are padded with unseen ones.
 // Blocks: (items, landmarks / 128).
-KERNEL landmark_sums(const INPUT* x, int64 row_stride, int64 column_stride, const int64* keys,
+KERNEL_OF(BLOCKS) landmark_sums(const INPUT* x, int64 row_stride, int64 column_stride, const int64* keys,
                      const float32* shifts, int32 n_rows, const int32* edges, const INPUT* centre, INPUT scale,
                      const float4* weights, const float32* biases, int32 m, float64* sums, float32* totals)
 {
@@ -82,6 +84,7 @@ KERNEL landmark_sums(const INPUT* x, int64 row_stride, int64 column_stride, cons
     float32* values = (float32*)tile;
     const int32 lane = threadIdx.x % LANES, warp = threadIdx.x / LANES;
     const int32 first = blockIdx.y * LANDMARKS, n = gridDim.y * LANDMARKS;
+    weights += first + lane;
     float32 bias[PER_LANE];
 #pragma unroll
     for (int32 j = 0; j < PER_LANE; ++j) bias[j] = biases[first + j * LANES + lane];
@@ -90,12 +93,12 @@ KERNEL landmark_sums(const INPUT* x, int64 row_stride, int64 column_stride, cons
 #pragma unroll
     for (int32 j = 0; j < PER_LANE; ++j) {
 #pragma unroll
-        for (int32 q = 0; q < FOURS; ++q) kept[j][q] = weights[(int64)q * n + first + j * LANES + lane];
+        for (int32 q = 0; q < FOURS; ++q) kept[j][q] = weights[(int64)q * n + j * LANES];
     }
 #define WEIGHTS(j, q) kept[j][q]
 #define USED(q) (COLUMNS - 4 * (q))
 #else
-#define WEIGHTS(j, q) weights[(int64)(q) * n + first + (j) * LANES + lane]
+#define WEIGHTS(j, q) weights[(int64)(q) * n + (j) * LANES]
 #define USED(q) 4
 #endif
     float64 sum[PER_LANE] = {};
@@ -120,7 +123,11 @@ KERNEL landmark_sums(const INPUT* x, int64 row_stride, int64 column_stride, cons
         }
         __syncthreads();
         float32 part[PER_LANE] = {};
+#if NARROW
 #pragma unroll 4
+#else
+#pragma unroll 1
+#endif
         for (int32 p = warp; p < count; p += WARPS * ROWS_AT_ONCE) {
             float32 t[ROWS_AT_ONCE][PER_LANE];
 #pragma unroll

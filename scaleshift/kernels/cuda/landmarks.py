@@ -169,7 +169,7 @@ def _prepare(
         dtype.type(scale),
         rate,
         float(squares.max() ** 0.5),
-        by_fours(weights.T),
+        by_fours(weights.T, _WIDTH),
         biases,
     )
     return job, np.exp2(exact - biases)[:m]
