@@ -216,11 +216,13 @@ def test_rows_far_from_every_component_count_once(distance):
 
 @pytest.mark.parametrize("n_labels", [2, 40])
 @pytest.mark.parametrize("lost", [[7], [1024, 5999], [2999]])
-@pytest.mark.parametrize("far", [1e16, 1e25, np.inf])
+@pytest.mark.parametrize("far", [2e15, 1e25, np.inf])
 def test_rows_beyond_float32_are_left_to_the_reference_and_leave_no_trace(n_labels, lost, far, monkeypatch):
     monkeypatch.setattr(mixture_plan, "_PIECE_BYTES", 1 << 16)
     monkeypatch.setattr(mixture_plan, "_SCRATCH_BYTES", 1 << 18)
     x, outcomes, components = mixture_study(6000, 4, n_labels=n_labels, n_models=2)
+    # float32 would not tell which component is nearest
+    components = components._replace(covariances=np.ones_like(components.covariances))
     clean = x.copy()
     x[lost] = far
     if far == np.inf:

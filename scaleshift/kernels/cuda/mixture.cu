@@ -26,7 +26,6 @@
 #define CHUNK 1024 // rows whose sums leave a block; a lost one takes these along
 #define LABELS 128 // of a block
 
-#define LEAST -64.f  // log2 of a share that counts as 0
 #define LOST -1e29f  // log2 density of a row that float32 does not hold
 #define EPSILON 2.220446049250313e-16f  // of probabilities
 
@@ -229,20 +228,14 @@ KERNEL mixture_shares(float32* joint, int32 stride, int32 n, const int32* bounds
 #pragma unroll 8
     for (int64 k = begin + 1; k < end; ++k) highest = fmaxf(highest, line[k * stride]);
 #pragma unroll 8
-    for (int64 k = begin; k < end; ++k) {
-        const float32 t = line[k * stride] - highest;
-        mass += t > LEAST ? power_of_two(t) : 0.f;
-    }
+    for (int64 k = begin; k < end; ++k) mass += power_of_two(line[k * stride] - highest);
     const float32 log_mass = log2_of(mass), density = highest + log_mass;
     const float32 weight = row >= n ? 0.f : weighted ? weights[row] : 1.f;
     float32 inverse = power_of_two(-log_mass);
     inverse = fmaf(inverse, fmaf(-mass, inverse, 1.f), inverse);  // to the last digit, by Newton
     const float32 factor = weight * inverse;
 #pragma unroll 8
-    for (int64 k = begin; k < end; ++k) {
-        const float32 t = line[k * stride] - highest;
-        line[k * stride] = t > LEAST ? factor * power_of_two(t) : 0.f;
-    }
+    for (int64 k = begin; k < end; ++k) line[k * stride] = factor * power_of_two(line[k * stride] - highest);
     if (row < n && !(density > LOST)) lost[row / CHUNK] = 1;  // whoever writes this writes the same
     parts[threadIdx.x] = row < n ? (float64)weight * density : 0.0;
     for (int32 half = TILE / 2; half; half /= 2) {
@@ -359,7 +352,7 @@ KERNEL mixture_labels(const int32* codes, int32 n, const float32* shares, int32 
                 sums[label * LANES + lane] += share[lane * (STEP + 1) + row];
         }
     }
-    __syncthreads();
+    // sums that a thread has set are its own: no barrier
     float64* to = records + blockIdx.z * length + (int64)first_code * gridDim.x * LANES + component;
     for (int32 e = threadIdx.x; e < LABELS * LANES; e += THREADS)
         to[e / LANES * (int64)gridDim.x * LANES + e % LANES] = sums[e];

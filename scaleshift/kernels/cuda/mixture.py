@@ -122,7 +122,7 @@ def _worked(
         weight=_resident(outcomes.weight),
         extra=_resident(outcomes.extra),
     )
-    with device.device_of(x).lanes() as lanes:
+    with device.device_of(x).lanes(min(2, -(-len(x) // size))) as lanes:
         idle = deque(kind(lane, plan, min(size, len(x))) for lane in lanes)
         busy: deque[tuple[slice, _Sums | _Shares]] = deque()
         for start in range(0, len(x), size):
@@ -166,7 +166,7 @@ class _Worker:
     def __init__(self, lane: Lane, plan: Plan, n: int) -> None:
         self._lane, self._plan = lane, plan
         self._tables = [lane.upload(table) for table in plan.tables]
-        self._work_rows = min(plan.work_rows, round_up(max(n, 1), CHUNK))
+        self._work_rows = min(plan.work_rows, round_up(n, CHUNK))
         self._joint = lane.empty((len(plan.biases), self._work_rows), np.float32)
         self._given: _Given
         self._lost: Array
