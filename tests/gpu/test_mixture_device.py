@@ -6,6 +6,7 @@ from mixtures import assert_close, assert_same_bits, distances, mixture_study, o
 
 import scaleshift as ss
 from scaleshift.kernels import mixture as reference
+from scaleshift.kernels import reference as reference_arrays
 from scaleshift.kernels.cuda import device
 from scaleshift.kernels.cuda import mixture as cuda
 from scaleshift.kernels.cuda.choice import gpu_obstacle
@@ -59,6 +60,10 @@ def test_every_run_has_the_same_bits_and_keeps_to_its_share_of_memory(cupy):
     assert_same_bits(cuda.mixture_sums(strided, resident(cupy, outcomes), components), found)
     expected = reference.mixture_sums(cupy.asarray(x), outcomes, components)
     assert max(distances(found, expected).values()) < 1e-6
+
+
+def test_the_functions_for_an_array_are_those_of_cupy(cupy):
+    assert reference_arrays.namespace(cupy.zeros(1)) is cupy
 
 
 def test_rows_beyond_float32_are_left_to_the_reference(cupy):

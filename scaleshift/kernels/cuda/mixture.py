@@ -30,9 +30,11 @@ def mixture_sums(x: Array, outcomes: Outcomes, components: Components) -> dict[s
     reference, and so are the 1024 rows around one that is 10^14 standard deviations away from every
     component. Sums are off by about 1e-7 of their norm. Sums of a model do not depend on the others.
 
-    Each of two lanes has a piece of 64 MB on the device and uses 64 MB to work in, or what 1024 rows need
-    where that is more: (n_components + 2 d + n_labels + columns of outcomes) numbers by component and row.
-    Resident arrays are used as they are where they are contiguous and float32, and copied otherwise.
+    Device memory: of each of two pieces 64 MB of rows and what is known of them, and 64 MB of densities (4
+    bytes a row and component) and sums (8 bytes each, of every 1024 rows), or what 1024 rows need where that
+    is more; besides the parameters.
+    Resident arrays are used as they are where they are contiguous and float32, and copied as a whole
+    otherwise; labels are checked on the host.
 
     Parameters
     ----------
