@@ -1,7 +1,8 @@
 """Which implementation serves this block? numpy: numba on the CPU; anything without a kernel: the reference.
 
-Blocks of scipy.sparse are served where a kernel for them is named, and refused elsewhere.
-Nothing is imported before a block needs it: neither numba nor a GPU package.
+Where a GPU is usable, numpy blocks go to it if the kernel has a text for GPUs: see `cuda.choice`. Blocks of
+scipy.sparse are served where a kernel for them is named, and refused elsewhere. Nothing is imported before a
+block needs it: neither numba nor a GPU package.
 """
 
 import importlib
@@ -11,25 +12,27 @@ from typing import Any
 import numpy as np
 
 from scaleshift.kernels import reference
+from scaleshift.kernels.cuda.choice import takes_host_blocks
 from scaleshift.kernels.reference import Array, library
 
 _REFERENCE = "scaleshift.kernels.reference"
+_CUDA = "scaleshift.kernels.cuda."
 _ENERGY = "scaleshift.kernels.energy"
-_MIXTURE = "scaleshift.kernels.mixture"
 _REGRESSION = "scaleshift.kernels.regression"
 _SCATTER = "scaleshift.kernels.scatter"
 _SPARSE = "scaleshift.kernels.sparse"
 _SPOTLIGHT = "scaleshift.kernels.spotlight"
 
 # kernel -> library of the block -> the module whose function of that name serves it.
-# A new implementation is one entry here; libraries without one get the reference.
+# A new implementation is one entry here; libraries without one get the reference. What serves CuPy by a
+# module in cuda/ serves numpy too, where blocks on the host go to a GPU.
 KERNELS: dict[str, dict[str, str]] = {
     "energy_sums": {"numpy": _ENERGY, "cupy": _ENERGY},
-    "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier"},
+    "fourier_sums": {"numpy": "scaleshift.kernels.cpu.fourier", "cupy": f"{_CUDA}fourier"},
     "exact_sums": {},
-    "landmark_sums": {"numpy": "scaleshift.kernels.cpu.landmarks"},
-    "mixture_sums": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
-    "responsibilities": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": _MIXTURE},
+    "landmark_sums": {"numpy": "scaleshift.kernels.cpu.landmarks", "cupy": f"{_CUDA}landmarks"},
+    "mixture_sums": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": f"{_CUDA}mixture"},
+    "responsibilities": {"numpy": "scaleshift.kernels.cpu.mixture", "cupy": f"{_CUDA}mixture"},
     "moment_sums": {"numpy": "scaleshift.kernels.cpu.moments", "scipy": _SPARSE},
     "regression_sums": {"numpy": _REGRESSION, "cupy": _REGRESSION},
     "scatter_sums": {"numpy": "scaleshift.kernels.cpu.scatter", "cupy": _SCATTER, "scipy": _SPARSE},
@@ -56,6 +59,8 @@ def implementation(kernel: str, x: Array) -> Callable[..., Any]:
     ------
     TypeError
         If the block is neither numpy nor CuPy, or sparse where there is no kernel for it.
+    RuntimeError
+        If SCALESHIFT_DEVICE insists on a GPU and none is usable.
 
     Examples
     --------
@@ -68,13 +73,16 @@ def implementation(kernel: str, x: Array) -> Callable[..., Any]:
             f"{kernel} works on numpy and CuPy blocks, found {type(x).__module__}.{type(x).__qualname__}: "
             f"convert it with {'its toarray()' if name == 'scipy' else 'numpy.asarray'} first"
         )
-    return getattr(importlib.import_module(KERNELS[kernel].get(name, _REFERENCE)), kernel)
+    modules = KERNELS[kernel]
+    if name == "numpy" and modules.get("cupy", "").startswith(_CUDA) and takes_host_blocks():
+        name = "cupy"
+    return getattr(importlib.import_module(modules.get(name, _REFERENCE)), kernel)
 
 
 def fourier_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     """Sum cosines and sines of the projected rows, by group: see `reference.fourier_sums`.
 
-    On the CPU in float32, with the frequencies rounded by `reference.single_precision`.
+    By the kernels in float32, with the frequencies rounded by `reference.single_precision`.
 
     Examples
     --------
@@ -102,7 +110,7 @@ def landmark_sums(
 ) -> np.ndarray:
     """Sum the kernel with landmarks, and a residual, by group: see `reference.landmark_sums`.
 
-    The Gaussian one on the CPU in float32, about the mean of the landmarks; others by the reference.
+    The Gaussian one by the kernels in float32, about the mean of the landmarks; others by the reference.
 
     Examples
     --------
@@ -180,7 +188,7 @@ def regression_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.nda
 def mixture_sums(x: Array, *arguments: Any) -> dict[str, np.ndarray]:
     """Sum what the next parameters of a mixture are made of: see `mixture.mixture_sums`.
 
-    On the CPU in float32, where `x` is and covariances are diagonal or spherical.
+    By the kernels in float32, where `x` is and covariances are diagonal or spherical.
 
     Examples
     --------
@@ -208,7 +216,7 @@ def spotlight_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndar
 def responsibilities(x: Array, *arguments: Any) -> np.ndarray:
     """Return the shares that the components of a mixture have in each row: see `mixture.responsibilities`.
 
-    On the CPU in float32, where `x` is and covariances are diagonal or spherical.
+    By the kernels in float32, where `x` is and covariances are diagonal or spherical.
 
     Examples
     --------

@@ -33,7 +33,8 @@ def test_importing_the_cpu_kernels_compiles_nothing():
     assert run_python(code).strip() == "0"
 
 
-def test_numpy_blocks_get_the_cpu_kernel_and_what_has_none_the_reference():
+def test_numpy_blocks_get_the_cpu_kernel_and_what_has_none_the_reference(monkeypatch):
+    monkeypatch.setenv("SCALESHIFT_DEVICE", "cpu")
     x = np.zeros((2, 1), dtype=np.float32)
     assert dispatch.implementation("fourier_sums", x).__module__ == "scaleshift.kernels.cpu.fourier"
     assert dispatch.implementation("landmark_sums", x).__module__ == "scaleshift.kernels.cpu.landmarks"
@@ -51,6 +52,13 @@ def test_subclasses_of_numpy_arrays_count_as_numpy(tmp_path):
     for x in (np.zeros((2, 1)).view(Tagged), mapped):
         sums = dispatch.fourier_sums(x, np.array([0, 0]), 1, np.ones((3, 1)))
         np.testing.assert_allclose(sums, [[2, 2, 2, 0, 0, 0]], atol=1e-6)
+
+
+def test_the_functions_for_an_array_are_those_of_its_library():
+    assert reference.namespace(np.zeros(1)) is np
+    # CuPy's arrays name their package and have no __array_namespace__
+    foreign = type("ndarray", (), {"__module__": "fractions"})
+    assert reference.namespace(foreign()).__name__ == "fractions"
 
 
 def test_a_block_of_another_library_is_refused_by_name():

@@ -65,7 +65,7 @@ def mixture_sums(x: np.ndarray, outcomes: Outcomes, components: Components) -> d
     """
     if x.dtype != np.float32 or components.covariance_type not in ("diag", "spherical"):
         return reference.mixture_sums(x, outcomes, components)
-    outcomes = _checked(x, outcomes, components)
+    outcomes = checked(x, outcomes, components)
     plan = prepare(components, outcomes)
     if not is_representable(plan):
         return reference.mixture_sums(x, outcomes, components)
@@ -114,7 +114,7 @@ def responsibilities(x: np.ndarray, outcomes: Outcomes, components: Components) 
     """
     if x.dtype != np.float32 or components.covariance_type not in ("diag", "spherical"):
         return reference.responsibilities(x, outcomes, components)
-    outcomes = _checked(x, outcomes._replace(weight=None, extra=None), components)
+    outcomes = checked(x, outcomes._replace(weight=None, extra=None), components)
     plan = prepare(components, outcomes)
     if not is_representable(plan):
         return reference.responsibilities(x, outcomes, components)
@@ -131,7 +131,7 @@ def responsibilities(x: np.ndarray, outcomes: Outcomes, components: Components) 
     return result
 
 
-def _checked(x: np.ndarray, outcomes: Outcomes, components: Components) -> Outcomes:
+def checked(x: np.ndarray, outcomes: Outcomes, components: Components) -> Outcomes:
     """Refuse what compiled loops would read beyond its end; labels become int32."""
     d = components.means.shape[1]
     if x.ndim != 2 or x.shape[1] != d:
