@@ -10,6 +10,7 @@ import weakref
 from pathlib import Path
 
 import numpy as np
+from resident import bare
 
 from scaleshift.kernels.cuda.device import THREADS, Kernels
 
@@ -88,6 +89,7 @@ class HostLane:
             return
         assert grid[0] < 2**31
         assert max(grid[1:], default=1) < 2**16
+        arguments = bare(tuple(arguments))
         library = library_of(kernels)
         signature = getattr(library, f"signature_{function}")
         signature.restype = ctypes.c_char_p
@@ -97,6 +99,8 @@ class HostLane:
         for array in arguments:
             assert array.dtype.isnative
             assert np.ndim(array) == 0 or array.ctypes.data % array.itemsize == 0
+            # only rows come with strides
+            assert np.ndim(array) == 2 or array.flags.c_contiguous
         boxes = [
             np.array(value.ctypes.data, dtype=np.uintp) if np.ndim(value) else np.array(value)
             for value in arguments

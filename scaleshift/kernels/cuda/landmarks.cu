@@ -4,7 +4,7 @@
 // In powers of two k(x, z) = 2^t, and about a common centre, in units that absorb the bandwidth,
 // t = -|x|^2 + 2 x z - |z|^2: a product, and two additions. A lane holds four landmarks, a warp 128; the four
 // warps of a block take the rows of a tile in turn. The power is one instruction with a relative error of
-// 2e-7; the sums err by about as much.
+// 2^-22; the sums err by about as much.
 //
 // The residual needs the sum over all landmarks of each row. Shuffles would cost as much as the kernel: lanes
 // leave their four landmarks' sum in shared memory instead, where 64 rows are added at once.
