@@ -56,6 +56,10 @@ BENCHMARKS = {
     "mixture": Benchmark("kernels", _k.mixture, quick=("--rounds", "2")),
     "scatter": Benchmark("kernels", _k.scatter, quick=("--rounds", "1")),
     "simplex": Benchmark("kernels", _k.simplex, quick=("--rounds", "2")),
+    "equal_error": Benchmark("kernels", _k.equal_error, quick=("--draws", "3", "--rounds", "2")),
+    "five_million": Benchmark(
+        "kernels", _k.five_million, quick=("--rows", "1000000", "--exact-rows", "5000", "--rounds", "1")
+    ),
     "out_of_core": Benchmark("passes", _p.out_of_core, quick=("--cells", "2000000", "--rounds", "1")),
     "many_samples": Benchmark("passes", _p.many_samples, quick=("--samples", "100", "--rounds", "1")),
     "slices_out_of_core": Benchmark("passes", _p.slices_out_of_core, quick=("--rows", "1000000")),
