@@ -2,11 +2,11 @@
 
     python benchmarks/equal_error.py [--draws 20] [--landmarks 16 32 ...] [--rounds 9] [--json FILE]
 
-Error: L2 distance of the proportions of soft matching to the realised shares, on draws of a label shift with a
-share of far noise (`scaleshift.datasets.make_label_shift`, n = 10 000), each method choosing its bandwidth. The
-smallest number of landmarks counts that is not worse: whose mean difference to Fourier on the same draws, plus
-two standard errors of it, is not above 0. Cost: CPU time of the kernel on one chunk of target rows, with the
-frequencies, landmarks and bandwidths that the last draw's models use, interleaved.
+Error: L2 distance of the proportions of soft matching to the realised shares, on draws of a label shift with
+a share of far noise (`scaleshift.datasets.make_label_shift`, n = 10 000), each method choosing its bandwidth.
+The smallest number of landmarks counts that is not worse: whose mean difference to Fourier on the same draws,
+plus two standard errors of it, is not above 0. Cost: CPU time of the kernel on one chunk of target rows, with
+the frequencies, landmarks and bandwidths that the last draw's models use, interleaved.
 """
 
 import argparse

@@ -3,9 +3,9 @@
     python benchmarks/five_million.py [--rows 5000000] [--exact-rows 20000] [--rounds 5] [--json FILE]
 
 `DFM.fit` with Fourier features at a given bandwidth: class sums of 5 columns, D = 1000, 10 classes, float32
-rows in memory. CPU seconds of the process, all threads: checks, labels, graph and merging are in it. Beside it
-the kernel alone on one chunk. Exact kernel matching compares every row with every row: its fit is timed at a
-size that ends, and extrapolated by its law, n^2.
+rows in memory. CPU seconds of the process, all threads: checks, labels, graph and merging are in it. Beside
+it the kernel alone on one chunk. Exact kernel matching compares every row with every row: its fit is timed at
+a size that ends, and extrapolated by its law, n^2.
 """
 
 import argparse
