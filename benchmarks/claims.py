@@ -75,8 +75,7 @@ def page(results: Mapping[str, Result], rows: Mapping[str, Rows]) -> str:
         except KeyError:
             unmade.append(f"{name} (its file is of an older form)")
             continue
-        facts = dict(results[name].get("machine", {"cpu": "not recorded"}))
-        facts.pop("load_average", None)
+        facts = _machine(results[name])
         if facts not in machines:
             machines.append(facts)
         letter = _letter(machines.index(facts))
@@ -101,6 +100,13 @@ def page(results: Mapping[str, Result], rows: Mapping[str, Rows]) -> str:
             "",
         ]
     )
+
+
+def _machine(result: Result) -> dict[str, Any]:
+    """What a machine is: a GPU's facts stand before its host's; the load is of the moment."""
+    facts = dict(result.get("machine") or result.get("facts") or {"cpu": "not recorded"})
+    facts |= facts.pop("host", {})
+    return {key: value for key, value in facts.items() if key not in ("load_average", "free_gb")}
 
 
 def _letter(index: int) -> str:

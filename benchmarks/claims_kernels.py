@@ -120,3 +120,24 @@ def five_million(result: Result) -> Iterator[Row]:
     exact = f"exact kernel, {result['exact_seconds']:.1f} s at {result['exact_rows']:,} rows"
     note = f"n^2: extrapolated by ({result['n_rows']:,} / {result['exact_rows']:,})^2"
     yield Row(what, ours, exact, result["exact_over_ours"], None, note)
+
+
+def gpu(result: Result) -> Iterator[Row]:
+    for name, one in result.items():
+        if not isinstance(one, dict) or "times_one_cpu_core" not in one:
+            continue
+        kind, first = name.split("_d")[0], name == "fourier_d5"
+        what = f"GPU, {kind} sums, {one['rows']:,} x {one['columns']}, {one['points']} points"
+        resident = one["ms"]["resident"]
+        ours, bar = f"{resident:.1f} ms resident", at_most(10) if first else None
+        yield Row(what, ours, "milliseconds, rows on the GPU", resident, bar)
+        yield Row(what, ours, "our kernel on one CPU core", one["times_one_cpu_core"])
+        share = one["share_of_copying"]["pageable"]
+        speed = f"{one['host_gb_per_s']:.1f} GB/s from the host"
+        yield Row(what, speed, "share of the speed of copying rows", share, Bar(0.5) if first else None)
+    one = result.get("mixture")
+    if one:
+        ns = one["ns_per_row"]
+        what = f"GPU, EM pass, {one['columns']} columns, {one['components']} components"
+        times = ns["one_cpu_core"] / ns["resident"]
+        yield Row(what, f"{ns['resident']:.2f} ns a row", "our kernel on one CPU core", times)

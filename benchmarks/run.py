@@ -60,7 +60,24 @@ BENCHMARKS = {
     "five_million": Benchmark(
         "kernels", _k.five_million, quick=("--rows", "1000000", "--exact-rows", "5000", "--rounds", "1")
     ),
+    "gpu": Benchmark("kernels", _k.gpu, quick=("--rounds", "2")),
     "out_of_core": Benchmark("passes", _p.out_of_core, quick=("--cells", "2000000", "--rounds", "1")),
+    "out_of_core_1e8": Benchmark(
+        "passes",
+        _p.out_of_core,
+        "out_of_core",
+        ("--cells", "100000000", "--rounds", "1"),
+        ("--cells", "3000000"),
+    ),
+    "threads": Benchmark("passes", _p.threads, quick=("--blocks", "8", "--rounds", "2")),
+    "scaling": Benchmark(
+        "passes",
+        _p.scaling,
+        quick=(
+            *("--cells", "100000", "--most-cells", "1000000", "--most-classes", "100"),
+            *("--blocks", "10", "100", "1000"),
+        ),
+    ),
     "many_samples": Benchmark("passes", _p.many_samples, quick=("--samples", "100", "--rounds", "1")),
     "slices_out_of_core": Benchmark("passes", _p.slices_out_of_core, quick=("--rows", "1000000")),
     "auc_out_of_core": Benchmark("passes", _p.auc_out_of_core, quick=("--rows", "200000")),
@@ -99,8 +116,10 @@ BENCHMARKS = {
 def run(name: str, folder: Path, quick: bool) -> bool:
     """Run one, its output shown where it fails; whether it succeeded."""
     one = BENCHMARKS[name]
+    to = folder / f"{name}.json"
+    before = to.stat().st_mtime_ns if to.exists() else 0
     command = [sys.executable, str(HERE / f"{one.script or name}.py"), *one.arguments]
-    command += [*(one.quick if quick else ()), "--json", str(folder / f"{name}.json")]
+    command += [*(one.quick if quick else ()), "--json", str(to)]
     environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_CORETYPE"}
     with tempfile.TemporaryFile("w+") as output:
         start = time.perf_counter()
@@ -108,9 +127,12 @@ def run(name: str, folder: Path, quick: bool) -> bool:
             command, stdout=output, stderr=subprocess.STDOUT, env=environment | ONE_THREAD
         ).returncode
         print(f"{'failed' if code else 'done'}, {time.perf_counter() - start:.0f} s", flush=True)
+        output.seek(0)
+        told = output.read().splitlines()
         if code:
-            output.seek(0)
-            print("\n".join(output.read().splitlines()[-30:]), flush=True)
+            print("\n".join(told[-30:]), flush=True)
+        elif not to.exists() or to.stat().st_mtime_ns == before:
+            print("  no results:", *told[-1:], flush=True)
     return code == 0
 
 
@@ -128,7 +150,11 @@ def chosen(names: list[str]) -> list[str]:
     unknown = set(names) - set(BENCHMARKS) - {one.group for one in BENCHMARKS.values()}
     if unknown:
         raise SystemExit(f"no such benchmark: {', '.join(sorted(unknown))}; --list tells them")
-    return [name for name, one in BENCHMARKS.items() if name in names or one.group in names]
+    return [
+        name
+        for name, one in BENCHMARKS.items()
+        if (name in names or one.group in names) and (HERE / f"{one.script or name}.py").exists()
+    ]
 
 
 def main() -> None:

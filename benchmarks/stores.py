@@ -43,8 +43,12 @@ def make_study(path: Path, cells: int, markers: int, classes: int = CLASSES, chu
 
 def in_child(function: Callable[..., Any], *arguments: Any) -> Any:
     """What a function gives in a fresh process, which has a memory of its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
+    pool = multiprocessing.get_context("spawn").Pool(1)
+    try:
         return pool.apply(function, arguments)
+    finally:
+        pool.close()
+        pool.join()
 
 
 def peak_memory_gb() -> float:

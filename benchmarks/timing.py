@@ -80,6 +80,6 @@ def machine() -> dict[str, Any]:
     }
 
 
-def write_json(path: str, content: Mapping[str, Any]) -> None:
+def write_json(path: str | Path, content: Mapping[str, Any]) -> None:
     """Write results for people to diff: indented, with a newline at the end."""
     Path(path).write_text(json.dumps(content, indent=2) + "\n")
