@@ -8,7 +8,6 @@ FOLDER holds hipc_other_labs.npz (four samples of one laboratory; not redistribu
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.base import BaseEstimator, clone
 from synthetic import make
+from timing import machine, write_json
 
 import scaleshift as ss
 
@@ -109,7 +109,7 @@ def main() -> None:
         for name, error in results["hipc"].items():
             console.print(f"HIPC, {name}: {error:.4f}")
     if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+        write_json(arguments.json, {"machine": machine(), **results})
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 import dask.array as da
 import numpy as np
 from synthetic import make
+from timing import machine, write_json
 
 import scaleshift as ss
 
@@ -65,7 +66,7 @@ def main() -> None:
     results = {"differences": differences(), "pass": one_pass(given.cells)}
     print(json.dumps(results, indent=2))
     if given.json:
-        given.json.write_text(json.dumps(results, indent=2) + "\n")
+        write_json(given.json, {"machine": machine(), **results})
 
 
 if __name__ == "__main__":

@@ -9,13 +9,13 @@ each sample is left out in turn.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from synthetic import make
+from timing import machine, write_json
 
 import scaleshift as ss
 
@@ -99,7 +99,7 @@ def main() -> None:
         table.add_row(name, *(_text(results[features][name]) for features in FEATURES))
     Console().print(table)
     if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+        write_json(arguments.json, {"machine": machine(), **results})
 
 
 def _text(value: float | dict[str, float]) -> str:

@@ -20,8 +20,8 @@ import dask.array as da
 import numpy as np
 import psutil
 from distributed import Client, LocalCluster
-from out_of_core import _in_child
-from timing import machine
+from stores import in_child
+from timing import machine, write_json
 
 import scaleshift as ss
 
@@ -87,7 +87,7 @@ def driver_growth(path: Path, features: str) -> float:
     x, y = draw(20_000, seed=0)
     model = ss.DFM(features, bandwidth=2.0, random_state=0).fit(x, y)
     model.predict(x[:1_000])
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
         study = ss.open_cells(path)
         resident = psutil.Process().memory_info
         before, largest, done = resident().rss, 0, threading.Event()
@@ -119,13 +119,13 @@ def main() -> None:
     result["machine"] = machine()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         path = Path(folder) / "study.zarr"
-        _in_child(make_study, path, arguments.samples, arguments.cells)
+        in_child(make_study, path, arguments.samples, arguments.cells)
         for features in arguments.features:
             growth = driver_growth(path, features)
             result[features] = {"driver_growth_mb": growth, **measure(path, arguments.rounds, features)}
     print(json.dumps(result, indent=2))
     if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
+        write_json(arguments.json, result)
 
 
 if __name__ == "__main__":

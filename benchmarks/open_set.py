@@ -19,7 +19,6 @@ part.
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +27,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 from synthetic import make
+from timing import machine, write_json
 
 import scaleshift as ss
 
@@ -240,7 +240,7 @@ def main() -> None:
         results["coverage"] = coverage(arguments.coverage)
         console.print("95 % intervals: " + ", ".join(f"{k} {v:.3f}" for k, v in results["coverage"].items()))
     if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+        write_json(arguments.json, {"machine": machine(), **results})
 
 
 if __name__ == "__main__":

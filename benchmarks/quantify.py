@@ -11,7 +11,6 @@ sample. The plain methods leave ungated source cells out. QuaPy's methods stand 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -23,6 +22,7 @@ from open_set import FILES, OTHERWISE, Sample, samples, sources
 from rich.console import Console
 from rich.table import Table
 from synthetic import make
+from timing import machine, write_json
 
 from scaleshift.quantify import methods
 from scaleshift.quantify.classifier.logistic import default_classifier
@@ -157,7 +157,7 @@ def main() -> None:
         covered = {name: coverage(name, given.coverage) for name in chosen if name in methods.METHODS}
         Console().print("95 % intervals that hold the drawn proportion", covered)
         if given.json:
-            given.json.write_text(json.dumps(covered, indent=2) + "\n")
+            write_json(given.json, {"machine": machine(), **covered})
         return
     table = Table("method", *settings, "CPU s")
     results: dict[str, dict[str, tuple[float, float]]] = {}
@@ -167,7 +167,7 @@ def main() -> None:
         table.add_row(name, *errors, f"{sum(seconds for _, seconds in results[name].values()):.0f}")
     Console(width=200).print("Mean L1 over the source's classes", table, sep="\n")
     if given.json:
-        given.json.write_text(json.dumps(results, indent=2) + "\n")
+        write_json(given.json, {"machine": machine(), **results})
 
 
 if __name__ == "__main__":

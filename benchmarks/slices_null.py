@@ -6,7 +6,6 @@ python benchmarks/slices_null.py [--draws 400] [--json FILE]
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 from scipy import stats
+from timing import machine, write_json
 
 import scaleshift as ss
 
@@ -85,7 +85,7 @@ def main() -> None:
         table.add_row(name, *(f"{found[column]:.4g}" for column in names))
     Console().print(table)
     if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=2) + "\n")
+        write_json(arguments.json, {"machine": machine(), **results})
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import dask.array as da
 import numpy as np
 import zarr
 from dask.callbacks import Callback
-from timing import machine
+from timing import machine, write_json
 
 import scaleshift as ss
 from scaleshift.blocks import passes
@@ -175,7 +175,7 @@ def main() -> None:
         result[name]["pass_over_kernel_plus_read"] = result[name]["expectation_cpu_s"] / whole
     print(json.dumps(result, indent=2))
     if arguments.json:
-        arguments.json.write_text(json.dumps(result, indent=2) + "\n")
+        write_json(arguments.json, result)
 
 
 if __name__ == "__main__":

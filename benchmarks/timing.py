@@ -4,7 +4,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,27 @@ def ratios(seconds: Mapping[str, np.ndarray], base: str) -> dict[str, float]:
     return {name: float(np.median(s / seconds[base])) for name, s in seconds.items() if name != base}
 
 
+def fastest(times: Mapping[str, float], but: Sequence[str] = ()) -> dict[str, float]:
+    """Return the least of the times of each peer, which is named before the comma of a contender."""
+    found: dict[str, float] = {}
+    for name, value in times.items():
+        if name not in but:
+            peer = name.split(",")[0]
+            found[peer] = min(value, found.get(peer, value))
+    return found
+
+
+def print_speeds(results: Sequence[Mapping[str, Any]], base: str, speed: str) -> None:
+    """Print one line a contender: its speed, and how many times longer than `base` it takes."""
+    print(f"{'columns':>7}  {'contender':28} {speed.replace('_', ' '):>15} {'time/' + base:>11}")
+    for result in results:
+        for name, value in result[speed].items():
+            ratio = result[f"time_over_{base}"].get(name, 1.0)
+            print(f"{result['n_columns']:7}  {name:28} {value:15.3f} {ratio:11.2f}")
+        for name, reason in result["missing"].items():
+            print(f"{result['n_columns']:7}  {name:28} not here: {reason}")
+
+
 def machine() -> dict[str, Any]:
     """Return what the numbers depend on: the CPU, the libraries, the BLAS kernels in use."""
     cpuinfo = Path("/proc/cpuinfo")
@@ -59,6 +80,6 @@ def machine() -> dict[str, Any]:
     }
 
 
-def write_json(path: str, content: Mapping[str, Any]) -> None:
+def write_json(path: str | Path, content: Mapping[str, Any]) -> None:
     """Write results for people to diff: indented, with a newline at the end."""
     Path(path).write_text(json.dumps(content, indent=2) + "\n")
