@@ -134,7 +134,9 @@ def test_units_and_offsets_of_the_features_do_not_matter(parameters, way):
 
 
 @pytest.mark.parametrize("chunk", [7, 50])
-@pytest.mark.parametrize("parameters", [{}, {"block_size": 3, "max_iter": 80}, {"step_size": 0.05}])
+@pytest.mark.parametrize(
+    "parameters", [{}, {"block_size": 3, "max_iter": 80}, {"step_size": 0.05, "max_iter": 30}]
+)
 def test_chunks_and_ways_change_nothing(chunk, parameters, monkeypatch):
     expected = run(k=3, **parameters)
     np.testing.assert_allclose(run(k=3, chunk=chunk, **parameters).history, expected.history, atol=1e-9)

@@ -43,14 +43,20 @@ def plain():
     return {solver: fit(X, LABELS, solver=solver) for solver in ("moments", "stream", "screen")}
 
 
+@pytest.fixture(scope="module")
+def single():
+    return {
+        solver: fit(X.astype(np.float32), LABELS, solver=solver) for solver in ("moments", "stream", "screen")
+    }
+
+
 @pytest.mark.parametrize("solver", ["moments", "stream", "screen"])
 @pytest.mark.parametrize("chunks", [77, 450, (1, 0, 899), 900])
-def test_chunks_do_not_matter(solver, chunks, plain):
+def test_chunks_do_not_matter(solver, chunks, plain, single):
     x = da.from_array(X, chunks=(chunks, -1))
     for labels in (LABELS, da.from_array(LABELS, chunks=300)):
         same(fit(x, labels, solver=solver), plain[solver])
-    single = fit(x.astype(np.float32), LABELS, solver=solver)
-    same(single, fit(X.astype(np.float32), LABELS, solver=solver), 1e-6)
+    same(fit(x.astype(np.float32), LABELS, solver=solver), single[solver], 1e-6)
 
 
 def test_unknown_chunks_are_counted(plain):

@@ -271,10 +271,14 @@ def test_the_time_stated_is_what_a_fit_takes_within_a_factor_of_three():
 
 def test_finishing_is_counted_for_every_sample():
     model = ss.DFM(n_bootstrap=0, random_state=0).fit(X, LABELS[CODES])
-    few = ss.explain(model, X, sample=np.arange(N) % 2).passes[-1]
-    many = ss.explain(model, X, sample=np.arange(N) % 1_000).passes[-1]
-    assert many.finish_seconds > 20 * few.finish_seconds > 0
-    assert many.result_bytes == 500 * few.result_bytes
+    few, many = (
+        [ss.explain(model, X, sample=np.arange(N) % n).passes[-1] for _ in range(3)] for n in (2, 1_000)
+    )
+    seconds = [
+        min(found.finish_seconds for found in times) for times in (few, many)
+    ]  # one call may be disturbed
+    assert seconds[1] > 20 * seconds[0] > 0
+    assert many[0].result_bytes == 500 * few[0].result_bytes
 
 
 # What is refused, and what does not fit ----------------------------------------------------------------
