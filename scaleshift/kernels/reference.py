@@ -4,6 +4,7 @@ This is the truth that the fast kernels are tested against, and the fallback whe
 taken in tiles, so that no (rows, features) array is ever held for a whole block. Results are numpy.
 """
 
+import importlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,8 +40,11 @@ def library(x: Array) -> str:
 
 
 def namespace(x: Array) -> Any:
-    """Return the functions that serve an array: those of numpy, or of its own library."""
-    return np if isinstance(x, np.ndarray) else x.__array_namespace__()
+    """Return the functions that serve an array: those of numpy, or of its own library.
+
+    CuPy's arrays have no `__array_namespace__`.
+    """
+    return np if isinstance(x, np.ndarray) else importlib.import_module(library(x))
 
 
 def to_numpy(x: Array) -> np.ndarray:

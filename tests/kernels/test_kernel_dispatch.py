@@ -54,6 +54,13 @@ def test_subclasses_of_numpy_arrays_count_as_numpy(tmp_path):
         np.testing.assert_allclose(sums, [[2, 2, 2, 0, 0, 0]], atol=1e-6)
 
 
+def test_the_functions_for_an_array_are_those_of_its_library():
+    assert reference.namespace(np.zeros(1)) is np
+    # CuPy's arrays name their package and have no __array_namespace__
+    foreign = type("ndarray", (), {"__module__": "fractions"})
+    assert reference.namespace(foreign()).__name__ == "fractions"
+
+
 def test_a_block_of_another_library_is_refused_by_name():
     with pytest.raises(TypeError, match=r"fourier_sums works on numpy and CuPy blocks, found builtins\.list"):
         dispatch.fourier_sums([[1.0]], np.array([0]), 1, np.ones((1, 1)))
