@@ -3,7 +3,7 @@
 It is no numpy array, refuses to become one unasked, and computes by numpy's protocols.
 """
 
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -25,10 +25,12 @@ def resident(value):
     return Resident(value) if isinstance(value, np.ndarray | np.generic) else value
 
 
-class _Namespace:
+class Library(ModuleType):
     """CuPy's functions: numpy's, on resident arrays."""
 
     def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
         found = getattr(np, name)
         if isinstance(found, type) or not callable(found):
             return found
@@ -44,9 +46,6 @@ class Resident(NDArrayOperatorsMixin):
 
     def __array__(self, *given, **named):
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Use .get()")
-
-    def __array_namespace__(self, **named):
-        return _Namespace()
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **named):
         if out is not None:

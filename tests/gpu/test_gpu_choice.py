@@ -146,8 +146,10 @@ def test_what_cupy_must_offer_is_there():
         assert hasattr(cupy.cuda, name)
     for name in ("record", "wait_event", "synchronize"):
         assert hasattr(cupy.cuda.Stream, name)
-    for name in ("get", "set", "sort", "device", "strides", "flags"):
+    for name in ("get", "set", "sort", "device", "strides", "flags", "__array_ufunc__", "__array_function__"):
         assert hasattr(cupy.ndarray, name)
+    for name in ("asarray", "empty", "concatenate", "clip", "exp", "cos", "sin", "float64"):
+        assert hasattr(cupy, name)
     assert hasattr(cupy.cuda.runtime, "getDevice")
     assert hasattr(cupy.cuda.runtime, "memGetInfo")
     assert hasattr(cupy.get_default_memory_pool(), "free_bytes")
