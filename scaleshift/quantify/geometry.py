@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import linalg
 from scipy.sparse.csgraph import connected_components
 
 BEYOND_DOUBT = 3  # times the sampling noise: of coincident classes 1 in 100 seems to differ by more
@@ -45,8 +46,7 @@ def delta_min(gram: np.ndarray) -> float:
     c = len(gram)
     if c < 2:
         return float("nan")
-    basis = _contrasts(c)
-    return float(np.linalg.eigvalsh(basis.T @ gram @ basis)[0])
+    return float(np.linalg.eigvalsh(_of_contrasts(gram, _mirror(c)))[0])
 
 
 def lambda_min(gram: np.ndarray) -> float:
@@ -82,10 +82,13 @@ def confounded(
     >>> [found.tolist() for found in confounded(twins, np.array([100, 100, 100]))]
     [[0, 1]]
     """
-    basis = _contrasts(len(gram))
-    values, vectors = np.linalg.eigh(basis.T @ gram @ basis)
-    directions = basis @ vectors
-    noise = sampling_noise(gram, counts, self_product)
+    if len(gram) < 2:
+        return []
+    noise, mirror = sampling_noise(gram, counts, self_product), _mirror(len(gram))
+    limit = BEYOND_DOUBT * noise.max()  # of any direction: of many classes few eigenvectors are wanted
+    values, vectors = linalg.eigh(_of_contrasts(gram, mirror), subset_by_value=(-np.inf, limit))
+    directions = np.vstack([np.zeros(len(values)), vectors])
+    directions -= 2 * np.outer(mirror, mirror @ directions)
     null = directions[:, values <= BEYOND_DOUBT * (np.square(directions).T @ noise)]
     linked = np.abs(null @ null.T) > TRADED
     n_sets, member = connected_components(linked, directed=False)
@@ -100,6 +103,15 @@ def sampling_noise(
     return np.maximum(self_product - np.diag(gram), 0) / counts
 
 
-def _contrasts(c: int) -> np.ndarray:
-    """An orthonormal basis of the complement of 1: it leaves out the zero eigenvalue exactly."""
-    return np.linalg.qr(np.column_stack([np.ones(c), np.eye(c)[:, 1:]]))[0][:, 1:]
+def _mirror(c: int) -> np.ndarray:
+    """Unit vector u for which I - 2 u u' takes the first axis to that of 1, and the others to contrasts."""
+    u = np.full(c, c**-0.5)
+    u[0] -= 1
+    return u / np.linalg.norm(u)
+
+
+def _of_contrasts(gram: np.ndarray, mirror: np.ndarray) -> np.ndarray:
+    """Gram matrix of the contrasts, (n_labels - 1, n_labels - 1): its zero eigenvalue is left out exactly."""
+    product = gram @ mirror
+    product -= (mirror @ product) * mirror
+    return (gram - 2 * (np.outer(mirror, product) + np.outer(product, mirror)))[1:, 1:]

@@ -1,7 +1,7 @@
 """How are projected rows counted on many grids at once? One direction at a time, in integers.
 
-A tile of rows is projected on four directions by packed FMAs, in units of the grid's bins. A row's bin and its
-place within the bin are the high and the low bits of one integer, and both are added by one addition to one
+A tile of rows is projected on four directions by packed FMAs, in units of the grid's bins. A row's bin and
+its place within the bin are the high and the low bits of one integer, and both are added by one addition to a
 word of a histogram that stays in the first cache: counts in its high bits, places in its low ones. Sums of
 integers do not depend on the order of rows.
 """
