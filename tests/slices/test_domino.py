@@ -2,7 +2,6 @@
 
 import anndata
 import dask.array as da
-import llvmlite.binding
 import numpy as np
 import pandas as pd
 import pytest
@@ -24,11 +23,6 @@ INITS = (None, "confusion", "kmeans", "random", "random_from_data", "k-means++")
 N, K = len(Y), 8
 RESP = np.random.default_rng(1).dirichlet(np.full(K, 0.3), N)
 COMPAT = "domino-0.1.5"
-needs_avx512 = pytest.mark.xfail(
-    not llvmlite.binding.get_host_cpu_features().get("avx512f", False),
-    reason="without AVX-512 one covariance is off by 2e-6: known, see CONTRIBUTING",
-    strict=False,
-)
 PARAMETERS = ("weights_", "means_", "covariances_", "y_probs_", "y_hat_probs_")
 
 
@@ -112,7 +106,7 @@ def test_what_is_not_known_of_a_row_is_left_out_of_its_memberships(known):
 
 
 @pytest.mark.filterwarnings("ignore:the mixture did not converge")
-@pytest.mark.parametrize("init_params", [pytest.param(INITS[0], marks=needs_avx512), *INITS[1:]])
+@pytest.mark.parametrize("init_params", INITS)
 def test_chunks_change_nothing(init_params):
     expected = slicer(init_params=init_params).fit(None, X, Y, P)
     for chunks in [(1_500, 1_500), (333, 400), (61, 61)]:

@@ -10,8 +10,10 @@ import numpy as np
 
 from scaleshift.kernels.cpu.exp2 import add_in_any_order, add_product_in_any_order, exp2, log2, quotient
 from scaleshift.kernels.cpu.jit import jit, wide_frame
+from scaleshift.kernels.cpu.vectors import lanes
 
 TILE = 1024  # rows: a constant, so that loops are whole vectors. With fewer, reducing vectors to sums shows
+_SPAN = 64 * lanes()  # rows of a float32 sum: of 64 terms a lane. With longer ones variances lose digits
 COLUMNS = 4  # of a block of columns
 COMPONENTS = 4  # of a block of components
 EPSILON = np.float32(2.0**-52)  # the reference's, of probabilities
@@ -181,22 +183,25 @@ def add_codes(joint: np.ndarray, codes: np.ndarray, n_rows: int, sums: np.ndarra
 def add_moments(rows: np.ndarray, joint: np.ndarray, sums: np.ndarray) -> None:
     """Add rows and their squares times responsibilities to `sums` (components, 2, columns).
 
-    Two columns and four components at a time: 16 sums, which stay in registers over the tile.
+    Two columns and four components at a time: 16 sums, which stay in registers.
     """
     wide_frame()
     zeros = _ZERO, _ZERO, _ZERO, _ZERO
     for j in range(0, sums.shape[2], 2):
         for k in range(0, sums.shape[0], COMPONENTS):
-            x_sums, x_squares, y_sums, y_squares = zeros, zeros, zeros, zeros
-            for f in range(TILE):
-                r = joint[k, f], joint[k + 1, f], joint[k + 2, f], joint[k + 3, f]
-                x, y = rows[j, f], rows[j + 1, f]
-                x_sums, x_squares = _add_products(x_sums, r, x), _add_products(x_squares, r, x * x)
-                y_sums, y_squares = _add_products(y_sums, r, y), _add_products(y_squares, r, y * y)
-            _add_four(sums, k, 0, j, x_sums)
-            _add_four(sums, k, 1, j, x_squares)
-            _add_four(sums, k, 0, j + 1, y_sums)
-            _add_four(sums, k, 1, j + 1, y_squares)
+            for start in range(0, TILE, _SPAN):
+                span = slice(start, start + _SPAN)
+                a, b, c, d = joint[k, span], joint[k + 1, span], joint[k + 2, span], joint[k + 3, span]
+                left, right = rows[j, span], rows[j + 1, span]
+                x_sums, x_squares, y_sums, y_squares = zeros, zeros, zeros, zeros
+                for f in range(_SPAN):
+                    x, y, r = left[f], right[f], (a[f], b[f], c[f], d[f])
+                    x_sums, x_squares = _add_products(x_sums, r, x), _add_products(x_squares, r, x * x)
+                    y_sums, y_squares = _add_products(y_sums, r, y), _add_products(y_squares, r, y * y)
+                _add_four(sums, k, 0, j, x_sums)
+                _add_four(sums, k, 1, j, x_squares)
+                _add_four(sums, k, 0, j + 1, y_sums)
+                _add_four(sums, k, 1, j + 1, y_squares)
 
 
 @jit
