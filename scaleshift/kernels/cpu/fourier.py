@@ -1,29 +1,42 @@
 """How are Fourier features summed by class? In registers, at the speed of the FMA units.
 
-cos and sin of every (row, frequency) pair go straight into float32 sums that stay in cache: an array of
-features is never written. Three ideas make it fast. Frequencies are kept in turns, so that range reduction is
-one rounding. Polynomials give s = sin and c = cos of HALF the angle, and the sums of s^2 - 1/2 and of s c are
-all that is needed, without quadrants: cos = 1 - 2 s^2, sin = 2 s c. Four rows share each load of the
-frequencies.
+cos and sin of every (row, frequency) pair go straight into sums that stay in registers: an array of features
+is never written. Four ideas make it fast. Frequencies are kept in turns, so that range reduction is one
+rounding. Polynomials give s = sin and c = cos of HALF the angle, and the sums of s^2 and of s c are all that
+is needed, without quadrants: cos = 1 - 2 s^2, sin = 2 s c. Rows of a group stand side by side, so that sums
+leave the registers once in a hundred rows. Four rows at a time are chains enough to keep the units busy.
 """
+
+from typing import Any
 
 import numpy as np
 
 from scaleshift.kernels import reference
-from scaleshift.kernels.cpu.jit import jit
+from scaleshift.kernels.cpu.jit import jit, own_frame
+from scaleshift.kernels.cpu.lanes import WIDTH, Lanes, add_to, fraction, load, spread
+from scaleshift.kernels.cpu.packing import ROWS, make_tile, pack, tiles
+from scaleshift.kernels.cpu.products import (
+    COLUMNS,
+    PAIR,
+    add_product,
+    add_products,
+    block,
+    column_lines,
+    columns,
+    padded,
+    product,
+)
 from scaleshift.kernels.cpu.work import work_rows
 from scaleshift.kernels.reference import host_codes
 
-_GROUPS_AT_ONCE = 1000  # float32 sums of more groups leave the cache: then rows are sorted by group
 _CENTRE_ROWS = 100
-_TILE_BYTES = 1 << 17  # of packed rows: an eighth of a core's second cache
-_FLUSH_ROWS = 256  # float32 sums of more rows lose digits where all rows look alike (low frequencies)
+_SUM_ROWS = 128  # float32 sums of more rows lose digits, and their angles do not fit a core's first cache
 _FAR = 1024.0  # turns: beyond, float32 angles lose digits, and from 2^22 on they are no angles any more
 _STEEP = 32.0  # medians of the frequencies: those of laws with heavy tails are far beyond the others
 
+_Four = Any  # lanes, as numba understands a tuple
 _f32 = np.float32
-_ROUND = _f32(12582912.0)  # 1.5 * 2^23: adding it rounds a float32 to the nearest integer, |t| < 2^22
-_HALF = _f32(0.5)
+_ZERO, _TWO = _f32(0), _f32(2)
 # sin(pi r) / r and cos(pi r) as polynomials of u = r^2, fitted for float32 on r in [-1/2, 1/2]
 _S0, _S1 = _f32(3.1415925800443367), _f32(-5.167706878901209)
 _S2, _S3, _S4 = _f32(2.5500313768559257), _f32(-0.598045171528179), _f32(0.07722012375617215)
@@ -75,24 +88,15 @@ def fourier_sums(x: np.ndarray, groups: np.ndarray, n_groups: int, frequencies: 
     steep = size > _STEEP * np.median(size)
     if steep.any():
         return _apart(x, codes, n_groups, np.asarray(frequencies), steep)
-    sums = np.zeros((n_groups, 2, n_frequencies))
     rows = np.flatnonzero(codes >= 0)
     if rows.size == 0:
-        return sums.reshape(n_groups, 2 * n_frequencies)
+        return np.zeros((n_groups, 2 * n_frequencies))
     if x.dtype not in (np.float32, np.float64):
         x = x.astype(np.float64)
     centre = np.median(x[rows[:_CENTRE_ROWS]].astype(np.float64), axis=0).astype(x.dtype)
-    turns = _turns(frequencies)
-    far = _far(x, rows, centre, turns)
-    rows = np.setdiff1d(rows, far, assume_unique=True) if far.size else rows
-    slices = range(0, n_groups, _GROUPS_AT_ONCE)
-    cuts = [0, rows.size]
-    if len(slices) > 1:
-        # the narrow dtype makes the stable sort a radix sort
-        rows = rows[np.argsort(codes[rows].astype(np.min_scalar_type(n_groups)), kind="stable")]
-        cuts = [*np.searchsorted(codes[rows], slices), rows.size]
-    for first, start, stop in zip(slices, cuts[:-1], cuts[1:], strict=True):
-        _add_rows(x, rows[start:stop], codes - first, centre, turns, sums[first : first + _GROUPS_AT_ONCE])
+    turns = column_lines(np.asarray(frequencies, dtype=np.float64) / (2 * np.pi))
+    sums, far = _sums(x, rows, codes, n_groups, centre, turns, padded(n_frequencies))
+    sums = np.ascontiguousarray(sums[:, :, :n_frequencies])
     phase = centre.astype(np.float64) @ turns[:n_columns, :n_frequencies].astype(np.float64)
     angle = 2 * np.pi * (phase - np.rint(phase))
     _rotate(sums, np.cos(angle), np.sin(angle))
@@ -115,17 +119,31 @@ def _apart(
     return sums.reshape(n_groups, 2 * len(steep))
 
 
-def _far(x: np.ndarray, rows: np.ndarray, centre: np.ndarray, turns: np.ndarray) -> np.ndarray:
-    """Those of `rows` that may have an angle beyond the limit; `turns` (columns, frequencies) a unit.
-
-    The extremes of the block tell cheaply that there is none, unless columns have offsets of their own.
-    """
-    sizes = np.abs(turns)
+def _sums(
+    x: np.ndarray,
+    rows: np.ndarray,
+    codes: np.ndarray,
+    n_groups: int,
+    centre: np.ndarray,
+    turns: np.ndarray,
+    width: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return sums (groups, 2, width) of cos and sin about the centre, and the rows that are too far away."""
+    depth, sizes = len(turns), np.abs(turns)
     largest = float(sizes.sum(axis=0).max())
-    span = max(float(x.max()) - float(centre.min()), float(centre.max()) - float(x.min()))
-    if span * largest <= _FAR:
-        return rows[:0]
-    return rows[_beyond(x, rows, centre, sizes.max(axis=1), largest, _FAR)]
+    tile = make_tile(len(rows), n_groups, depth)
+    angles = work_rows(_SUM_ROWS * PAIR)
+    sums, far = np.zeros((n_groups, 2, width)), [rows[:0]]
+    for chosen, low, high in tiles(rows, codes, n_groups, depth):
+        job = codes, low, high, centre, x.dtype.type(1), tile
+        starts, stops = pack(x, chosen, *job)
+        packed = tile[: starts[-1]]
+        if max(packed.max(), -packed.min()) * largest > _FAR:  # else no row is
+            beyond = _beyond(x, chosen, centre, sizes.max(axis=1), largest, _FAR)
+            far.append(chosen[beyond])
+            starts, stops = pack(x, chosen[~beyond], *job)
+        _add_groups(tile, starts, stops, turns, angles, sums[low:high])
+    return sums, np.concatenate(far)
 
 
 @jit
@@ -148,148 +166,119 @@ def _beyond(
     return result
 
 
-def _turns(frequencies: np.ndarray) -> np.ndarray:
-    """Return frequencies in turns, transposed, zero-padded to the depth 5 + 4 a + 5 b of _project."""
-    width, depth = np.shape(frequencies)
-    padded = max(depth, 5)
-    while padded < 5 + 4 * (-padded % 5):
-        padded += 1
-    turns = work_rows(padded, width)
-    turns[:depth, :width] = np.asarray(frequencies, dtype=np.float64).T / (2 * np.pi)
-    return turns
-
-
-def _add_rows(
-    x: np.ndarray,
-    rows: np.ndarray,
-    codes: np.ndarray,
-    centre: np.ndarray,
-    turns: np.ndarray,
-    sums: np.ndarray,
-) -> None:
-    """Add cos and sin of the given rows, about the centre, to sums (groups, 2, F), tile by tile."""
-    n_groups, _, n_frequencies = sums.shape
-    width = -(-n_frequencies // 16) * 16
-    size = max(64, _TILE_BYTES // (4 * len(turns)) // 4 * 4)
-    tile = np.zeros((size, len(turns)), dtype=np.float32)
-    labels = np.empty(size, dtype=np.int32)
-    angles = work_rows(4, n_frequencies)
-    partial = work_rows(n_groups, 2, n_frequencies)
-    counts = np.zeros(n_groups, dtype=np.int64)
-    for start in range(0, rows.size, size):
-        chosen = rows[start : start + size]
-        _pack(x, chosen, codes, centre, tile, labels)
-        _add_tile(tile, labels[: chosen.size], turns, width, angles, partial, counts, sums)
-    for group in np.flatnonzero(counts):
-        _flush(partial[group], sums[group])
-
-
 @jit
-def _pack(
-    x: np.ndarray,
-    rows: np.ndarray,
-    codes: np.ndarray,
-    centre: np.ndarray,
+def _add_groups(
     tile: np.ndarray,
-    labels: np.ndarray,
-) -> None:
-    """Gather rows, less the centre, into the tile: the only code that depends on the dtype and order of x."""
-    for i in range(rows.size):
-        row = rows[i]
-        labels[i] = codes[row]
-        for k in range(x.shape[1]):
-            tile[i, k] = x[row, k] - centre[k]
-
-
-@jit
-def _add_tile(
-    tile: np.ndarray,
-    labels: np.ndarray,
+    starts: np.ndarray,
+    stops: np.ndarray,
     turns: np.ndarray,
-    width: int,
     angles: np.ndarray,
-    partial: np.ndarray,
-    counts: np.ndarray,
     sums: np.ndarray,
 ) -> None:
-    """Add the first rows of a tile, one for each label, to the float32 sums of their groups."""
-    for i in range(0, labels.size, 4):
-        _project(tile[i : i + 4], turns, width, angles)
-        for p in range(min(4, labels.size - i)):
-            group = labels[i + p]
-            _accumulate(angles[p], width, partial[group, 0], partial[group, 1])
-            counts[group] += 1
-            if counts[group] == _FLUSH_ROWS:
-                _flush(partial[group], sums[group])
-                counts[group] = 0
+    """Add packed groups to their sums (groups, 2, width), about a hundred rows at a time."""
+    depth, lines, frequencies = tile.shape[1], tile.ravel(), turns.ravel()
+    for group in range(stops.size):
+        for start in range(starts[group], starts[group + 1], _SUM_ROWS):
+            stop = min(start + _SUM_ROWS, starts[group + 1])
+            rows = lines[start * depth : stop * depth]
+            n_rows = min(stop, stops[group]) - start  # without padding, which adds 0 to both sums
+            job = rows, depth, n_rows, frequencies, turns.shape[1]
+            if depth == COLUMNS:
+                _add_shallow(*job, sums[group, 0], sums[group, 1])
+            else:
+                _add_deep(*job, angles, sums[group, 0], sums[group, 1])
 
 
 @jit
-def _project(rows: np.ndarray, turns: np.ndarray, width: int, angles: np.ndarray) -> None:
-    """Set angles[p, f] to the dot product of rows[p] and turns[:, f], for four rows.
-
-    Unrolled by hand: 20 numbers of the rows, 5 of the frequencies and 4 angles are what 32 vector registers
-    hold. The columns are cut into one block of 5, which starts the sums, then some of 4 and the rest of 5.
-    """
-    width &= -16  # says that whole vectors come: no scalar loop for a remainder, whose registers would spill
-    depth = turns.shape[0]
-    fives = 5 + 4 * (-depth % 5)
-    a0, a1, a2, a3, a4 = rows[0, 0], rows[0, 1], rows[0, 2], rows[0, 3], rows[0, 4]
-    b0, b1, b2, b3, b4 = rows[1, 0], rows[1, 1], rows[1, 2], rows[1, 3], rows[1, 4]
-    c0, c1, c2, c3, c4 = rows[2, 0], rows[2, 1], rows[2, 2], rows[2, 3], rows[2, 4]
-    d0, d1, d2, d3, d4 = rows[3, 0], rows[3, 1], rows[3, 2], rows[3, 3], rows[3, 4]
-    for f in range(width):
-        w0, w1, w2, w3, w4 = turns[0, f], turns[1, f], turns[2, f], turns[3, f], turns[4, f]
-        angles[0, f] = w0 * a0 + w1 * a1 + w2 * a2 + w3 * a3 + w4 * a4
-        angles[1, f] = w0 * b0 + w1 * b1 + w2 * b2 + w3 * b3 + w4 * b4
-        angles[2, f] = w0 * c0 + w1 * c1 + w2 * c2 + w3 * c3 + w4 * c4
-        angles[3, f] = w0 * d0 + w1 * d1 + w2 * d2 + w3 * d3 + w4 * d4
-    for k in range(5, fives, 4):
-        a0, a1, a2, a3 = rows[0, k], rows[0, k + 1], rows[0, k + 2], rows[0, k + 3]
-        b0, b1, b2, b3 = rows[1, k], rows[1, k + 1], rows[1, k + 2], rows[1, k + 3]
-        c0, c1, c2, c3 = rows[2, k], rows[2, k + 1], rows[2, k + 2], rows[2, k + 3]
-        d0, d1, d2, d3 = rows[3, k], rows[3, k + 1], rows[3, k + 2], rows[3, k + 3]
-        for f in range(width):
-            w0, w1, w2, w3 = turns[k, f], turns[k + 1, f], turns[k + 2, f], turns[k + 3, f]
-            angles[0, f] += w0 * a0 + w1 * a1 + w2 * a2 + w3 * a3
-            angles[1, f] += w0 * b0 + w1 * b1 + w2 * b2 + w3 * b3
-            angles[2, f] += w0 * c0 + w1 * c1 + w2 * c2 + w3 * c3
-            angles[3, f] += w0 * d0 + w1 * d1 + w2 * d2 + w3 * d3
-    for k in range(fives, depth, 5):
-        a0, a1, a2, a3, a4 = rows[0, k], rows[0, k + 1], rows[0, k + 2], rows[0, k + 3], rows[0, k + 4]
-        b0, b1, b2, b3, b4 = rows[1, k], rows[1, k + 1], rows[1, k + 2], rows[1, k + 3], rows[1, k + 4]
-        c0, c1, c2, c3, c4 = rows[2, k], rows[2, k + 1], rows[2, k + 2], rows[2, k + 3], rows[2, k + 4]
-        d0, d1, d2, d3, d4 = rows[3, k], rows[3, k + 1], rows[3, k + 2], rows[3, k + 3], rows[3, k + 4]
-        for f in range(width):
-            w0, w1, w2 = turns[k, f], turns[k + 1, f], turns[k + 2, f]
-            w3, w4 = turns[k + 3, f], turns[k + 4, f]
-            angles[0, f] += w0 * a0 + w1 * a1 + w2 * a2 + w3 * a3 + w4 * a4
-            angles[1, f] += w0 * b0 + w1 * b1 + w2 * b2 + w3 * b3 + w4 * b4
-            angles[2, f] += w0 * c0 + w1 * c1 + w2 * c2 + w3 * c3 + w4 * c4
-            angles[3, f] += w0 * d0 + w1 * d1 + w2 * d2 + w3 * d3 + w4 * d4
+def _add_shallow(
+    rows: np.ndarray,
+    depth: int,
+    n_rows: int,
+    turns: np.ndarray,
+    stride: int,
+    cos: np.ndarray,
+    sin: np.ndarray,
+) -> None:
+    """Add cos and sin of a few rows of one block of columns."""
+    own_frame()
+    for f in range(0, cos.size, WIDTH):
+        w = block(turns, f, stride)
+        sum_ss = sum_sc = spread(_ZERO)
+        for i in range(0, rows.size, ROWS * depth):
+            four = (
+                product(w, columns(rows, i)),
+                product(w, columns(rows, i + depth)),
+                product(w, columns(rows, i + 2 * depth)),
+                product(w, columns(rows, i + 3 * depth)),
+            )
+            sum_ss, sum_sc = _add_four(four, sum_ss, sum_sc)
+        _flush(n_rows, sum_ss, sum_sc, cos, sin, f)
 
 
 @jit
-def _accumulate(angles: np.ndarray, width: int, sum_ss: np.ndarray, sum_sc: np.ndarray) -> None:
-    """Add s^2 - 1/2 and s c of one row, s = sin and c = cos of half its angles (in turns)."""
-    for f in range(width & -16):
-        t = angles[f]
-        r = t - ((t + _ROUND) - _ROUND)
-        u = r * r
-        s = r * ((((_S4 * u + _S3) * u + _S2) * u + _S1) * u + _S0)
-        c = (((_C4 * u + _C3) * u + _C2) * u + _C1) * u + _C0
-        sum_ss[f] += s * s - _HALF
-        sum_sc[f] += s * c
+def _add_deep(
+    rows: np.ndarray,
+    depth: int,
+    n_rows: int,
+    turns: np.ndarray,
+    stride: int,
+    angles: np.ndarray,
+    cos: np.ndarray,
+    sin: np.ndarray,
+) -> None:
+    """Add cos and sin of a few rows of several blocks of columns: angles grow block by block."""
+    own_frame()
+    last = depth - COLUMNS
+    for f in range(0, cos.size, PAIR):
+        for k in range(0, last, COLUMNS):
+            add_products(rows, depth, k, turns[k * stride + f :], stride, angles)
+        for half in range(0, PAIR, WIDTH):
+            w = block(turns, last * stride + f + half, stride)
+            sum_ss = sum_sc = spread(_ZERO)
+            at = half
+            for i in range(last, rows.size, ROWS * depth):
+                four = (
+                    add_product(load(angles, at), w, columns(rows, i)),
+                    add_product(load(angles, at + PAIR), w, columns(rows, i + depth)),
+                    add_product(load(angles, at + 2 * PAIR), w, columns(rows, i + 2 * depth)),
+                    add_product(load(angles, at + 3 * PAIR), w, columns(rows, i + 3 * depth)),
+                )
+                sum_ss, sum_sc = _add_four(four, sum_ss, sum_sc)
+                at += ROWS * PAIR
+            _flush(n_rows, sum_ss, sum_sc, cos, sin, f + half)
+
+
+# What follows becomes part of the loops above: tuples are registers.
 
 
 @jit
-def _flush(partial: np.ndarray, sums: np.ndarray) -> None:
-    """Move one group's float32 sums to float64 as cos = -2 (s^2 - 1/2) and sin = 2 s c, and clear them."""
-    for f in range(sums.shape[1]):
-        sums[0, f] -= 2.0 * partial[0, f]
-        sums[1, f] += 2.0 * partial[1, f]
-        partial[0, f] = 0
-        partial[1, f] = 0
+def _add_four(angles: _Four, sum_ss: Lanes, sum_sc: Lanes) -> tuple[Lanes, Lanes]:
+    """Add s^2 and s c of four rows, s = sin and c = cos of half their angles (in turns)."""
+    s0, c0 = _half_angle(angles[0])
+    s1, c1 = _half_angle(angles[1])
+    s2, c2 = _half_angle(angles[2])
+    s3, c3 = _half_angle(angles[3])
+    return (
+        sum_ss + s0 * s0 + s1 * s1 + s2 * s2 + s3 * s3,
+        sum_sc + s0 * c0 + s1 * c1 + s2 * c2 + s3 * c3,
+    )
+
+
+@jit
+def _half_angle(t: Lanes) -> tuple[Lanes, Lanes]:
+    """Return sin(pi t) and cos(pi t), both with the sign of the turn's half that t lies in."""
+    r = fraction(t)
+    u = r * r
+    s = (((spread(_S4) * u + spread(_S3)) * u + spread(_S2)) * u + spread(_S1)) * u + spread(_S0)
+    c = (((spread(_C4) * u + spread(_C3)) * u + spread(_C2)) * u + spread(_C1)) * u + spread(_C0)
+    return r * s, c
+
+
+@jit
+def _flush(n_rows: int, sum_ss: Lanes, sum_sc: Lanes, cos: np.ndarray, sin: np.ndarray, f: int) -> None:
+    """Add float32 sums of some rows to those in float64: cos = 1 - 2 s^2 and sin = 2 s c."""
+    add_to(cos, f, spread(_f32(n_rows)) - spread(_TWO) * sum_ss)
+    add_to(sin, f, spread(_TWO) * sum_sc)
 
 
 @jit

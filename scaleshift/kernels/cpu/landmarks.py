@@ -2,8 +2,8 @@
 
 An array of kernel values is never written. In powers of two k(x, z) = 2^t, and about a common centre, in
 units that absorb the bandwidth, t = -|x|^2 + 2 x z - |z|^2: a product of rows with landmarks, and two
-additions. The power is a polynomial. Rows are packed by group, so that the values of four rows leave the
-registers as one sum, and four rows share each load of the landmarks.
+additions. The power is a polynomial. Rows of a group stand side by side, so that sums leave the registers
+once in a hundred rows, and four rows at a time are chains enough to keep the units busy.
 """
 
 from typing import Any, NamedTuple
@@ -11,27 +11,45 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scaleshift.kernels import reference
-from scaleshift.kernels.cpu.exp2 import add_in_any_order, exp2
+from scaleshift.kernels.cpu.exp2 import add_product_in_any_order
 from scaleshift.kernels.cpu.jit import jit, own_frame, strict_jit
+from scaleshift.kernels.cpu.lanes import (
+    WIDTH,
+    Lanes,
+    add_to,
+    exp2,
+    load,
+    spread,
+    spread_from,
+    store,
+    total,
+    totals,
+)
+from scaleshift.kernels.cpu.packing import ROWS, make_tile, pack, tiles
+from scaleshift.kernels.cpu.products import (
+    COLUMNS,
+    PAIR,
+    Five,
+    add_product,
+    add_products,
+    block,
+    column_lines,
+    columns,
+    padded,
+)
 from scaleshift.kernels.cpu.work import work_rows
 from scaleshift.kernels.reference import check_columns, host_codes
 
-_WIDTH = 128  # landmarks in a tile: a constant, so that loops over them are whole vectors without a remainder
-_DEPTH = (
-    5  # columns at a time: with 20 numbers of four rows, 5 of a landmark and 4 exponents registers are full
-)
-_FLUSH_ROWS = 128  # float32 sums of more rows lose digits where all rows look alike
-_CALL_ROWS = 512  # of a group and with a tile of landmarks: their totals stay in the first cache
-_TILE_BYTES = 1 << 19  # of packed rows: half of a core's second cache
-_ROWS_A_GROUP = 16  # at least in a tile, on average: with fewer, padding to four rows costs more than sorting
+_SUM_ROWS = 128  # float32 sums of more rows lose digits where all rows look alike; whole registers
 
 # in units of sqrt(-t), that is, of 1.2 bandwidths
 _SIGHT = 11.25  # of a landmark: beyond, kernel values are below 2^-126, the smallest that float32 holds
 _FAR = 16.0  # from the centre: beyond, t has an error of 1e-7 |x|^2, which is 3e-5, and more
 
-_UNSEEN = np.float32(-1e6)  # in place of -|x|^2 or -|z|^2: kernel values are 0
+_UNSEEN = np.float32(-1e6)  # in place of -|x|^2 or -|z|^2: kernel values are 2^-126
 _MINUS_LOG2E = np.float32(-np.log2(np.e))
-_Tuple = Any  # of float32, as numba understands it
+_ZERO = np.float32(0)
+_Four = Any  # lanes, as numba understands a tuple
 
 
 def landmark_sums(
@@ -83,9 +101,9 @@ def landmark_sums(
     plan = _prepare(np.asarray(landmarks, dtype=np.float64), bandwidth, x.dtype)
     if plan.reach <= _FAR:
         return _add_block(x, codes, n_groups, plan)
-    spread = _spread(x, codes, plan.centre, plan.scale, plan.rate, plan.reach)
-    sums = _add_block(x, np.where(spread, np.int32(-1), codes), n_groups, plan)
-    return sums + reference.landmark_sums(x[spread], codes[spread], n_groups, landmarks, bandwidth)
+    between = _between(x, codes, plan.centre, plan.scale, plan.rate, plan.reach)
+    sums = _add_block(x, np.where(between, np.int32(-1), codes), n_groups, plan)
+    return sums + reference.landmark_sums(x[between], codes[between], n_groups, landmarks, bandwidth)
 
 
 class _Plan(NamedTuple):
@@ -96,13 +114,13 @@ class _Plan(NamedTuple):
     scale: np.floating  # a power of 2, which costs no digits and keeps squares in float32's range
     rate: float  # in [1/2, 2]
     reach: float  # distance of the farthest landmark from the centre in units of sqrt(-t)
-    weights: np.ndarray  # (tiles, depth * _WIDTH) float32: 2 rate z, column by column
-    biases: np.ndarray  # (tiles, _WIDTH) float32: -rate |z|^2
-    corrections: np.ndarray  # (tiles * _WIDTH,): factors that undo the rounding of the biases
+    weights: np.ndarray  # (depth, stride) float32: 2 rate z, column by column
+    biases: np.ndarray  # (width,) float32: -rate |z|^2
+    corrections: np.ndarray  # (m,): factors that undo the rounding of the biases
 
 
 def _prepare(landmarks: np.ndarray, bandwidth: float, dtype: np.dtype) -> _Plan:
-    """Centre and scale landmarks, and cut them into tiles, padded with landmarks that see nothing."""
+    """Centre and scale landmarks, padded with landmarks that see nothing."""
     m, d = landmarks.shape
     rate = np.log2(np.e) / (2 * bandwidth**2)
     scale = 2.0 ** np.rint(np.log2(rate) / 2)
@@ -110,32 +128,29 @@ def _prepare(landmarks: np.ndarray, bandwidth: float, dtype: np.dtype) -> _Plan:
     centre = landmarks.mean(axis=0).astype(dtype)
     z = np.clip((landmarks - centre) * scale, -1e100, 1e100)  # so that squares are finite
     squares = rate * (z * z).sum(axis=1)
-    tiles, depth = -(-m // _WIDTH), -(-d // _DEPTH) * _DEPTH
     seeing = np.flatnonzero(squares <= (_FAR + _SIGHT) ** 2)
-    weights = np.zeros((tiles * _WIDTH, depth), dtype=np.float32)
-    weights[seeing, :d] = 2 * rate * z[seeing]
+    weights = np.zeros((m, d), dtype=np.float32)
+    weights[seeing] = 2 * rate * z[seeing]
     # |z|^2 is that of the rounded weights: a landmark displaced by 1e-7 |z| does less harm than an error of
     # 1e-7 |z|^2 in every t
-    exact = np.full(tiles * _WIDTH, np.float64(_UNSEEN))
+    exact = np.full(padded(m), np.float64(_UNSEEN))
     exact[seeing] = -(weights[seeing].astype(np.float64) ** 2).sum(axis=1) / (4 * rate)
-    columns = work_rows(tiles * depth, _WIDTH)
-    columns[:] = weights.reshape(tiles, _WIDTH, depth).transpose(0, 2, 1).reshape(-1, _WIDTH)
-    biases = work_rows(tiles, _WIDTH)
-    biases[:] = exact.reshape(tiles, _WIDTH)
+    biases = work_rows(1, padded(m))[0, : padded(m)]
+    biases[:] = exact
     return _Plan(
         m,
         centre,
         dtype.type(scale),
         rate,
         float(squares.max() ** 0.5),
-        columns.reshape(tiles, -1),
+        column_lines(weights),
         biases,
-        np.exp2(exact - biases.ravel()),
+        np.exp2(exact - biases)[:m],
     )
 
 
 @strict_jit
-def _spread(
+def _between(
     x: np.ndarray, codes: np.ndarray, centre: np.ndarray, scale: float, rate: float, reach: float
 ) -> np.ndarray:
     """Whether a row is too far from the centre for float32, and yet not out of all landmarks' sight."""
@@ -151,79 +166,43 @@ def _spread(
 
 def _add_block(x: np.ndarray, codes: np.ndarray, n_groups: int, plan: _Plan) -> np.ndarray:
     """Return the sums (n_groups, m + 1) of a block, which is packed tile by tile."""
-    tiles, depth = len(plan.weights), plan.weights.shape[1] // _WIDTH
-    size = max(64, _TILE_BYTES // (4 * depth))
-    order = None
-    if n_groups * _ROWS_A_GROUP > size:
-        order = np.flatnonzero(codes >= 0)
-        # the narrow dtype makes the stable sort a radix sort
-        order = order[np.argsort(codes[order].astype(np.min_scalar_type(n_groups)), kind="stable")]
-    rows = np.zeros((min(len(x), size) + 3 * min(n_groups, size), depth), dtype=np.float32)
-    shifts = np.zeros(len(rows), dtype=np.float32)
-    work = work_rows(5, _WIDTH)
+    m, depth = plan.n_landmarks, len(plan.weights)
     limit = (min(plan.reach, _FAR) + _SIGHT) ** 2
-    sums = np.zeros((n_groups, tiles * _WIDTH + 1))
-    for start in range(0, len(x) if order is None else len(order), size):
-        chosen = slice(start, start + size) if order is None else order[start : start + size]
-        # one layout, and so one compiled function: another one might add the squares in another order
-        tile, labels = np.require(x[chosen], requirements=["C", "A"]), codes[chosen]
-        low, high = (0, n_groups) if order is None else (int(labels[0]), int(labels[-1]) + 1)
-        starts = _pack(tile, labels, low, high, plan.centre, plan.scale, plan.rate, limit, rows, shifts)
-        _add_groups(rows, shifts, *starts, plan.weights, plan.biases, work, sums[low:high])
-    sums[:, :-1] *= plan.corrections
-    return np.delete(sums, np.s_[plan.n_landmarks : -1], axis=1)
+    rows = np.flatnonzero(codes >= 0)
+    tile = make_tile(len(rows), n_groups, depth)
+    shifts = np.empty(len(tile), dtype=np.float32)
+    work = work_rows(2, _SUM_ROWS * PAIR)
+    sums = np.zeros((n_groups, plan.biases.size))
+    residuals = np.zeros(n_groups)
+    for chosen, low, high in tiles(rows, codes, n_groups, depth):
+        starts, stops = pack(x, chosen, codes, low, high, plan.centre, plan.scale, tile)
+        _shift(tile, starts, stops, plan.rate, limit, shifts)
+        job = tile, shifts, starts, stops, plan.weights, plan.biases, work
+        _add_groups(*job, sums[low:high], residuals[low:high])
+    return np.column_stack([sums[:, :m] * plan.corrections, residuals])
 
 
 @strict_jit
-def _pack(
-    x: np.ndarray,
-    labels: np.ndarray,
-    low: int,
-    high: int,
-    centre: np.ndarray,
-    scale: float,
-    rate: float,
-    limit: float,
-    rows: np.ndarray,
-    shifts: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Copy rows, centred and scaled, in the order of their groups low ... high - 1: a counting sort.
-
-    Groups are padded to whole fours. `shifts` gets t at the centre. Returned is where each group starts, with
-    the end of the last, and where it stops short of its padding. Indices are unsigned: numba would look
-    whether others are negative.
-    """
-    starts = np.zeros(high - low + 1, dtype=np.int64)
-    stops = np.zeros(high - low, dtype=np.int64)
-    for label in labels:
-        if label >= 0:
-            stops[np.uintp(label - low)] += 1
+def _shift(
+    tile: np.ndarray, starts: np.ndarray, stops: np.ndarray, rate: float, limit: float, shifts: np.ndarray
+) -> None:
+    """Set `shifts` to t at the centre of packed rows; no landmark sees padding and rows out of sight."""
     for group in range(stops.size):
-        start, size = starts[group], stops[group]
-        starts[group + 1] = start + (size + 3) // 4 * 4
-        shifts[start + size : starts[group + 1]] = _UNSEEN
-        stops[group] = start
-    for i in range(np.uintp(labels.size)):
-        if labels[i] < 0:
-            continue
-        to = np.uintp(stops[np.uintp(labels[i] - low)])
-        stops[np.uintp(labels[i] - low)] += 1
-        square = np.float32(0)
-        for k in range(np.uintp(x.shape[1])):
-            value = np.float32((x[i, k] - centre[k]) * scale)
-            rows[to, k] = value
-            square = add_in_any_order(square, value * value)
-        exponent = rate * np.float64(square)
-        shifts[to] = -exponent
-        if not exponent <= limit:  # or it is NaN
-            rows[to] = 0
-            shifts[to] = _UNSEEN
-    return starts, stops
+        for i in range(starts[group], stops[group]):
+            square = _ZERO
+            for value in tile[i]:
+                square = add_product_in_any_order(square, value, value)
+            exponent = rate * np.float64(square)
+            shifts[i] = -exponent
+            if not exponent <= limit:  # or it is NaN
+                tile[i] = 0
+                shifts[i] = _UNSEEN
+        shifts[stops[group] : starts[group + 1]] = _UNSEEN
 
 
 @jit
 def _add_groups(
-    rows: np.ndarray,
+    tile: np.ndarray,
     shifts: np.ndarray,
     starts: np.ndarray,
     stops: np.ndarray,
@@ -231,139 +210,122 @@ def _add_groups(
     biases: np.ndarray,
     work: np.ndarray,
     sums: np.ndarray,
+    residuals: np.ndarray,
 ) -> None:
-    """Add packed groups to their sums (groups, tiles * _WIDTH + 1), a few hundred rows at a time."""
-    exponents, partial = work[:4].ravel(), work[4]
-    totals = np.empty(_CALL_ROWS, dtype=np.float32)
+    """Add packed groups to their sums (groups, width) and residuals (groups,), a hundred rows at a time."""
+    depth, lines = tile.shape[1], tile.ravel()
+    exponents, values = work[0], work[1]
     for group in range(stops.size):
-        for start in range(starts[group], starts[group + 1], _CALL_ROWS):
-            stop = min(start + _CALL_ROWS, starts[group + 1])
-            totals[:] = 0
-            for tile in range(weights.shape[0]):
-                _add_rows(
-                    rows[start:stop],
-                    shifts[start:stop],
-                    weights[tile],
-                    biases[tile],
-                    exponents,
-                    partial,
-                    totals,
-                    sums[group, tile * _WIDTH : (tile + 1) * _WIDTH],
-                )
-            residual = 0.0
-            for total in totals[: min(stop, stops[group]) - start]:
-                residual = add_in_any_order(residual, np.float64(exp2(total * _MINUS_LOG2E)))
-            sums[group, -1] += residual
+        for start in range(starts[group], starts[group + 1], _SUM_ROWS):
+            stop = min(start + _SUM_ROWS, starts[group + 1])
+            rows = lines[start * depth : stop * depth]
+            job = rows, depth, shifts[start:stop], weights.ravel(), weights.shape[1], biases
+            if depth == COLUMNS:
+                _add_shallow(*job, values, sums[group])
+            else:
+                _add_deep(*job, exponents, values, sums[group])
+            residuals[group] += _residual(values, min(stop, stops[group]) - start)
 
 
 @jit
-def _add_rows(
+def _add_shallow(
     rows: np.ndarray,
+    depth: int,
     shifts: np.ndarray,
     weights: np.ndarray,
+    stride: int,
     biases: np.ndarray,
-    exponents: np.ndarray,
-    partial: np.ndarray,
-    totals: np.ndarray,
+    values: np.ndarray,
     sums: np.ndarray,
 ) -> None:
-    """Add the kernel with a tile of landmarks to `sums`, by landmark, and to `totals`, by row.
-
-    Four rows and five columns at a time. `exponents` (4 * _WIDTH,) holds what earlier columns gave, and
-    `partial`, which is zero before and after, float32 sums.
-    """
+    """Add the kernel of a few rows of one block of columns to `sums`; what each row adds goes to `values`."""
     own_frame()
-    last = rows.shape[1] - _DEPTH
-    for i in range(0, rows.shape[0], 4):
-        shift = shifts[i], shifts[i + 1], shifts[i + 2], shifts[i + 3]
-        total = np.float32(0), np.float32(0), np.float32(0), np.float32(0)
-        four = _four(rows, i, 0)
-        if last == 0:
-            for f in range(_WIDTH):
-                t = _add_products(_add(biases[f], shift), _columns(weights, f), four)
-                total = _add_powers(t, f, partial, total)
-        else:
-            for f in range(_WIDTH):
-                _put(exponents, f, _add_products(_add(biases[f], shift), _columns(weights, f), four))
-            for k in range(_DEPTH, last, _DEPTH):
-                four, block = _four(rows, i, k), weights[k * _WIDTH :]
-                for f in range(_WIDTH):
-                    _put(exponents, f, _add_products(_get(exponents, f), _columns(block, f), four))
-            four, block = _four(rows, i, last), weights[last * _WIDTH :]
-            for f in range(_WIDTH):
-                t = _add_products(_get(exponents, f), _columns(block, f), four)
-                total = _add_powers(t, f, partial, total)
-        for p in range(4):
-            totals[i + p] += total[p]
-        if (i + 4) % _FLUSH_ROWS == 0 or i + 4 == rows.shape[0]:
-            for f in range(_WIDTH):
-                sums[f] += partial[f]
-                partial[f] = 0
+    values[: _SUM_ROWS * WIDTH] = 0
+    for f in range(0, sums.size, WIDTH):
+        bias, w = load(biases, f), block(weights, f, stride)
+        partial = spread(_ZERO)
+        at = 0
+        for i in range(0, rows.size, ROWS * depth):
+            four = (
+                add_product(bias + spread_from(shifts, at), w, columns(rows, i)),
+                add_product(bias + spread_from(shifts, at + 1), w, columns(rows, i + depth)),
+                add_product(bias + spread_from(shifts, at + 2), w, columns(rows, i + 2 * depth)),
+                add_product(bias + spread_from(shifts, at + 3), w, columns(rows, i + 3 * depth)),
+            )
+            partial += _add_powers(four, values, at * WIDTH)
+            at += ROWS
+        add_to(sums, f, partial)
+
+
+@jit
+def _add_deep(
+    rows: np.ndarray,
+    depth: int,
+    shifts: np.ndarray,
+    weights: np.ndarray,
+    stride: int,
+    biases: np.ndarray,
+    exponents: np.ndarray,
+    values: np.ndarray,
+    sums: np.ndarray,
+) -> None:
+    """Add the kernel of a few rows of several blocks of columns: exponents grow block by block."""
+    own_frame()
+    values[: _SUM_ROWS * WIDTH] = 0
+    last = depth - COLUMNS
+    for f in range(0, sums.size, PAIR):
+        for k in range(0, last, COLUMNS):
+            add_products(rows, depth, k, weights[k * stride + f :], stride, exponents)
+        for half in range(0, PAIR, WIDTH):
+            bias, w = load(biases, f + half), block(weights, last * stride + f + half, stride)
+            partial = spread(_ZERO)
+            at = 0
+            for i in range(last, rows.size, ROWS * depth):
+                t = at * PAIR + half
+                four = (
+                    _add_last(exponents, t, bias, shifts, at, w, rows, i),
+                    _add_last(exponents, t + PAIR, bias, shifts, at + 1, w, rows, i + depth),
+                    _add_last(exponents, t + 2 * PAIR, bias, shifts, at + 2, w, rows, i + 2 * depth),
+                    _add_last(exponents, t + 3 * PAIR, bias, shifts, at + 3, w, rows, i + 3 * depth),
+                )
+                partial += _add_powers(four, values, at * WIDTH)
+                at += ROWS
+            add_to(sums, f + half, partial)
 
 
 # What follows becomes part of the loops above: tuples are registers.
 
 
 @jit
-def _four(rows: np.ndarray, i: int, k: int) -> _Tuple:
-    """Return columns k ... k + 4 of rows i ... i + 3: four tuples of five numbers."""
-    return _five(rows[i], k), _five(rows[i + 1], k), _five(rows[i + 2], k), _five(rows[i + 3], k)
+def _add_last(
+    exponents: np.ndarray,
+    t: int,
+    bias: Lanes,
+    shifts: np.ndarray,
+    row: int,
+    w: Five,
+    rows: np.ndarray,
+    i: int,
+) -> Lanes:
+    """Return the exponents of a row: products so far, the last block of columns, and what is added to all."""
+    return add_product(load(exponents, t) + (bias + spread_from(shifts, row)), w, columns(rows, i))
 
 
 @jit
-def _five(row: np.ndarray, k: int) -> _Tuple:
-    return row[k], row[k + 1], row[k + 2], row[k + 3], row[k + 4]
-
-
-@jit
-def _columns(weights: np.ndarray, f: int) -> _Tuple:
-    """Return the first five columns of landmark f."""
-    w = _get(weights, f)
-    return w[0], w[1], w[2], w[3], weights[4 * _WIDTH + f]
-
-
-@jit
-def _get(lines: np.ndarray, f: int) -> _Tuple:
-    """Return place f of each of four lines of numbers."""
-    return lines[f], lines[_WIDTH + f], lines[2 * _WIDTH + f], lines[3 * _WIDTH + f]
-
-
-@jit
-def _put(lines: np.ndarray, f: int, t: _Tuple) -> None:
-    """Set place f of each of four lines of numbers."""
-    lines[f], lines[_WIDTH + f], lines[2 * _WIDTH + f], lines[3 * _WIDTH + f] = t
-
-
-@jit
-def _add(number: np.float32, t: _Tuple) -> _Tuple:
-    return number + t[0], number + t[1], number + t[2], number + t[3]
-
-
-@jit
-def _add_products(t: _Tuple, w: _Tuple, four: _Tuple) -> _Tuple:
-    """Add the products of five columns of one landmark with those of four rows to the exponents."""
-    a, b, c, d = four
-    return (
-        _add_product(t[0], w, a),
-        _add_product(t[1], w, b),
-        _add_product(t[2], w, c),
-        _add_product(t[3], w, d),
-    )
-
-
-@jit
-def _add_product(t: np.float32, w: _Tuple, x: _Tuple) -> np.float32:
-    return t + w[0] * x[0] + w[1] * x[1] + w[2] * x[2] + w[3] * x[3] + w[4] * x[4]
-
-
-@jit
-def _add_powers(t: _Tuple, f: int, partial: np.ndarray, total: _Tuple) -> _Tuple:
-    """Add 2^t of four rows to the sum of landmark f, and to the totals of the rows, which are returned."""
+def _add_powers(t: _Four, values: np.ndarray, at: int) -> Lanes:
+    """Add 2^t of four rows to what each row has so far, and return their sum."""
     a, b, c, d = exp2(t[0]), exp2(t[1]), exp2(t[2]), exp2(t[3])
-    partial[f] += (a + b) + (c + d)
-    return (
-        add_in_any_order(total[0], a),
-        add_in_any_order(total[1], b),
-        add_in_any_order(total[2], c),
-        add_in_any_order(total[3], d),
-    )
+    store(values, at, load(values, at) + a)
+    store(values, at + WIDTH, load(values, at + WIDTH) + b)
+    store(values, at + 2 * WIDTH, load(values, at + 2 * WIDTH) + c)
+    store(values, at + 3 * WIDTH, load(values, at + 3 * WIDTH) + d)
+    return (a + b) + (c + d)
+
+
+@jit
+def _residual(values: np.ndarray, n_rows: int) -> float:
+    """Return the sum of exp(-v) over rows, v the sum of what a row has; rows beyond them have v = 0."""
+    result = 0.0
+    for i in range(0, n_rows, WIDTH):
+        result += total(exp2(spread(_MINUS_LOG2E) * totals(values, i * WIDTH)))
+    return result - (-n_rows % WIDTH)

@@ -15,6 +15,9 @@ from threadpoolctl import threadpool_limits
 from scaleshift.kernels import reference
 from scaleshift.kernels.cpu import fourier
 from scaleshift.kernels.cpu.fourier import fourier_sums
+from scaleshift.kernels.cpu.lanes import WIDTH
+
+REGISTER = {16: "zmm", 8: "ymm", 4: "xmm"}
 
 
 def study(n, d, n_groups, n_frequencies, seed=0):
@@ -171,10 +174,11 @@ def test_the_machine_code_holds_packed_fma():
 
     if not llvmlite.binding.get_host_cpu_features()["fma"]:
         pytest.skip("this CPU has no FMA instructions")
-    fourier_sums(*study(10, 5, 1, 16))
-    for kernel in (fourier._project, fourier._accumulate, fourier._add_tile):
+    for kernel, d in ((fourier._add_shallow, 5), (fourier._add_deep, 10)):
+        fourier_sums(*study(10, d, 1, 16))
         (assembly,) = kernel.inspect_asm().values()
-        assert len(re.findall(r"vfn?madd\d+ps\s.*%[yz]mm", assembly)) >= 9, kernel.__name__
+        # of four rows: five products, eight steps of polynomials and two sums
+        assert len(re.findall(rf"vfn?madd\d+ps\s.*%{REGISTER[WIDTH]}", assembly)) >= 4 * 14, kernel.__name__
 
 
 def chunked_numpy(x, groups, n_groups, frequencies):

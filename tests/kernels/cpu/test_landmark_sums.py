@@ -15,6 +15,9 @@ from threadpoolctl import threadpool_limits
 from scaleshift.kernels import reference
 from scaleshift.kernels.cpu import landmarks as module
 from scaleshift.kernels.cpu.landmarks import landmark_sums
+from scaleshift.kernels.cpu.lanes import WIDTH
+
+REGISTER = {16: "zmm", 8: "ymm", 4: "xmm"}
 
 
 def study(n, d, n_groups, n_landmarks, seed=0):
@@ -250,11 +253,12 @@ def test_the_machine_code_holds_packed_fma():
 
     if not llvmlite.binding.get_host_cpu_features()["fma"]:
         pytest.skip("this CPU has no FMA instructions")
-    landmark_sums(*study(10, 5, 1, 16))
-    (assembly,) = module._add_rows.inspect_asm().values()
-    # four loops of 20 products, two of them with 20 more for the powers of two
-    assert len(re.findall(r"vfn?madd\d+ps\s.*%[yz]mm", assembly)) >= 120
-    assert re.search(r"and\w*\s+\$-64, %rsp", assembly)  # what registers spill is aligned
+    for kernel, d in ((module._add_shallow, 5), (module._add_deep, 10)):
+        landmark_sums(*study(10, d, 1, 16))
+        (assembly,) = kernel.inspect_asm().values()
+        # of four rows: five products and five steps of a polynomial
+        assert len(re.findall(rf"vfn?madd\d+ps\s.*%{REGISTER[WIDTH]}", assembly)) >= 4 * 10, kernel.__name__
+        assert re.search(r"and\w*\s+\$-64, %rsp", assembly)  # what registers spill is aligned
 
 
 def chunked_numpy(x, groups, n_groups, landmarks, bandwidth):
