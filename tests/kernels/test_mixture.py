@@ -18,7 +18,7 @@ from scaleshift.kernels import dispatch
 from scaleshift.kernels import mixture as reference
 from scaleshift.kernels.cpu import mixture as cpu
 from scaleshift.kernels.cpu import mixture_steps as steps
-from scaleshift.kernels.cpu.vectors import lanes
+from scaleshift.kernels.cpu.lanes import WIDTH
 from scaleshift.kernels.mixture import Components, Outcomes
 
 SUMS = ("n", "x", "xx", "label", "prediction", "extra")
@@ -424,10 +424,10 @@ def test_columns_must_match_the_components():
 def test_the_machine_code_holds_the_widest_packed_fma():
     if platform.machine() not in ("x86_64", "AMD64"):
         pytest.skip(f"the registers searched for are those of x86, not of {platform.machine()}")
-    if lanes() == 4:
+    if WIDTH == 4:
         pytest.skip("this CPU has no FMA instructions")
     cpu.mixture_sums(*study(10, 2))
-    register = {8: "ymm", 16: "zmm"}[lanes()]
+    register = {8: "ymm", 16: "zmm"}[WIDTH]
     for step, n_products in ((steps.subtract_distances, 16), (steps.add_moments, 16)):
         (assembly,) = step.inspect_asm().values()
         assert len(re.findall(rf"vfn?m(add|sub)\d+ps\s.*%{register}", assembly)) >= n_products

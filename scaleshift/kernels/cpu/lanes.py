@@ -43,8 +43,8 @@ _DOUBLES = ir.VectorType(ir.DoubleType(), WIDTH)
 _FLAGS = ("contract", "nnan", "ninf", "nsz")
 _ROUND = 12582912.0  # 1.5 * 2^23: adding it rounds a float32 to the nearest integer, |t| < 2^22
 _LOWEST = -126.0  # 2^-126 is the smallest float32 with all its digits: smaller ones cost hundreds of cycles
-# 2^q as a polynomial, fitted for float32 on q in [-1/2, 1/2], and exactly 1 at 0
-_POWER = (1.0, 0.69314698, 0.240222421, 0.0555073374, 0.00967151278, 0.00132647273)
+# 2^q as a polynomial, as in exp2.py
+_POWER = (1.0, 0.693147004, 0.240222335, 0.0555074327, 0.00967188925, 0.00132545875)
 
 
 Lanes = Any  # as kernels' annotations have it

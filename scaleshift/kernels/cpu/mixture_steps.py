@@ -10,10 +10,10 @@ import numpy as np
 
 from scaleshift.kernels.cpu.exp2 import add_in_any_order, add_product_in_any_order, exp2, log2, quotient
 from scaleshift.kernels.cpu.jit import jit, wide_frame
-from scaleshift.kernels.cpu.vectors import lanes
+from scaleshift.kernels.cpu.lanes import WIDTH
 
 TILE = 1024  # rows: a constant, so that loops are whole vectors. With fewer, reducing vectors to sums shows
-_SPAN = 64 * lanes()  # rows of a float32 sum: of 64 terms a lane. With longer ones variances lose digits
+_SPAN = 64 * WIDTH  # rows of a float32 sum: of 64 terms a lane. With longer ones variances lose digits
 COLUMNS = 4  # of a block of columns
 COMPONENTS = 4  # of a block of components
 EPSILON = np.float32(2.0**-52)  # the reference's, of probabilities

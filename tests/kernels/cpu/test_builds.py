@@ -15,6 +15,8 @@ TESTS = [
     "cpu/test_jit.py",
     "cpu/test_exp2.py",
     "cpu/test_transpose.py",
+    "cpu/test_lanes.py",
+    "cpu/test_packing.py",
     "cpu/test_moment_sums.py",
     "cpu/test_categorical_loops.py",
     "cpu/test_fourier_sums.py::test_sums_agree_with_the_reference_for_any_number_of_columns",
@@ -52,11 +54,11 @@ def run(build, feature, *arguments):
     return subprocess.run(command, env=environment, cwd=KERNELS, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(("build", "feature", "lanes"), BUILDS)
-def test_vectors_are_those_of_the_cpu_that_is_named(build, feature, lanes):
-    code = "from scaleshift.kernels.cpu import vectors; print(vectors.lanes())"
+@pytest.mark.parametrize(("build", "feature", "width"), BUILDS)
+def test_vectors_are_those_of_the_cpu_that_is_named(build, feature, width):
+    code = "from scaleshift.kernels.cpu import lanes; print(lanes.WIDTH)"
     done = run(build, feature, "-c", code)
-    assert done.stdout.strip() == str(lanes), done.stderr
+    assert done.stdout.strip() == str(width), done.stderr
 
 
 @pytest.mark.parametrize(("build", "feature"), [build[:2] for build in BUILDS])
