@@ -1,9 +1,9 @@
-"""How are projected rows counted on many grids at once? One direction at a time, in integers.
+"""How are projected rows counted on many grids at once? In integers.
 
-A tile of rows is projected on four directions by packed FMAs, in units of the grid's bins. A row's bin and
-its place within the bin are the high and the low bits of one integer, and both are added by one addition to a
-word of a histogram that stays in the first cache: counts in its high bits, places in its low ones. Sums of
-integers do not depend on the order of rows.
+A tile of rows is projected by packed FMAs, on four directions together, in units of the grid's bins. A row's
+bin and its place within the bin are the high and the low bits of one integer, and both are added by one
+addition to one word of a histogram that stays in the first cache: counts in its high bits, places in its low
+ones. Sums of integers do not depend on the order of rows.
 """
 
 from typing import Any
