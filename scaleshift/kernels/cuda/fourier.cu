@@ -71,8 +71,9 @@ DEVICE void add_angle(float32 t, float32& sum_ss, float32& sum_sc)
 
 // sums (items, 2, n): of cos, then of sin, about the centre. turns (FOURS, frequencies) are vectors of four
 // columns, padded to whole blocks of 256 frequencies. Blocks: (items, frequencies / 256).
-KERNEL_OF(BLOCKS) fourier_sums(const INPUT* x, int64 row_stride, int64 column_stride, const int64* keys,
-                    const int32* edges, const INPUT* centre, const float4* turns, int32 n, float64* sums)
+KERNEL_OF(BLOCKS) fourier_sums(
+    const INPUT* x, int64 row_stride, int64 column_stride, const int64* keys, const int32* edges,
+    const INPUT* centre, const float4* turns, int32 n, float64* sums)
 {
     __shared__ float4 tile[TILE_ROWS * FOURS];
     float32* values = (float32*)tile;
