@@ -2,9 +2,10 @@
 //
 // A thread holds two frequencies, a block 128 rows of one group in shared memory, and every thread adds every
 // row. Frequencies are in turns, so that range reduction is one exact rounding. Polynomials give s = sin and
-// c = cos of HALF the angle, and cos = -2 (s^2 - 1/2), sin = 2 s c need no quadrants. They are the CPU's, with
-// a relative error of 1e-7 in the sums. __sinf and __cosf would take 14 instructions where these take 23 (with
-// five columns), but err by up to 4e-7 of 1, and not at random: 1e-6 of a sum whose terms cancel in part.
+// c = cos of HALF the angle, and cos = -2 (s^2 - 1/2), sin = 2 s c need no quadrants. They are the CPU's,
+// with a relative error of 1e-7 in the sums. __sinf and __cosf would take 14 instructions where these take 23
+// (with five columns), but err by up to 4e-7 of 1, and not at random: 1e-6 of a sum whose terms cancel in
+// part.
 
 #define WIDTH ((COLUMNS + 3) / 4 * 4)  // columns, padded with zeros to vectors of four
 #define FOURS (WIDTH / 4)
