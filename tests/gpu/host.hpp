@@ -1,7 +1,8 @@
 // CUDA on a CPU: enough of it to run the kernels' texts, unchanged, as C++. Comes before the text.
 //
 // The threads of a block are coroutines with stacks of their own. Each runs until its next barrier, then the
-// next one does; blocks follow one another. A block whose threads disagree about a barrier aborts the process.
+// next one does; blocks follow one another. A block whose threads disagree about a barrier aborts the
+// process.
 // Backwards, threads and blocks run in the opposite order: where that changes a bit, a barrier is missing.
 // Parameters are described to the caller, so that it can check what it passes.
 
@@ -180,15 +181,15 @@ inline float __shfl_xor_sync(unsigned, float value, int mask)
 }
 
 // What Python calls, for each function of the text.
-#define EXPORT(name)                                                                                          \
-    extern "C" const char* signature_##name()                                                                 \
-    {                                                                                                         \
-        static const std::string text = host::signature(name);                                               \
-        return text.c_str();                                                                                  \
-    }                                                                                                         \
-    extern "C" void launch_##name(void** values, unsigned gx, unsigned gy, unsigned gz, int threads,          \
-                                  bool backwards)                                                             \
-    {                                                                                                         \
-        host::backwards = backwards;                                                                          \
-        host::launch(name, values, gx, gy, gz, threads);                                                      \
+#define EXPORT(name)                                                                                     \
+    extern "C" const char* signature_##name()                                                            \
+    {                                                                                                    \
+        static const std::string text = host::signature(name);                                           \
+        return text.c_str();                                                                             \
+    }                                                                                                    \
+    extern "C" void launch_##name(void** values, unsigned gx, unsigned gy, unsigned gz, int threads,     \
+                                  bool backwards)                                                        \
+    {                                                                                                    \
+        host::backwards = backwards;                                                                     \
+        host::launch(name, values, gx, gy, gz, threads);                                                 \
     }

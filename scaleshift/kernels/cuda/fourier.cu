@@ -2,9 +2,10 @@
 //
 // A thread holds two frequencies, a block 128 rows of one group in shared memory, and every thread adds every
 // row. Frequencies are in turns, so that range reduction is one exact rounding. Polynomials give s = sin and
-// c = cos of HALF the angle, and cos = -2 (s^2 - 1/2), sin = 2 s c need no quadrants. They are the CPU's, with
-// a relative error of 1e-7 in the sums. __sinf and __cosf would take 14 instructions where these take 23 (with
-// five columns), but err by up to 4e-7 of 1, and not at random: 1e-6 of a sum whose terms cancel in part.
+// c = cos of HALF the angle, and cos = -2 (s^2 - 1/2), sin = 2 s c need no quadrants. They are the CPU's,
+// with a relative error of 1e-7 in the sums. __sinf and __cosf would take 14 instructions where these take 23
+// (with five columns), but err by up to 4e-7 of 1, and not at random: 1e-6 of a sum whose terms cancel in
+// part.
 
 #define WIDTH ((COLUMNS + 3) / 4 * 4)  // columns, padded with zeros to vectors of four
 #define FOURS (WIDTH / 4)
@@ -71,8 +72,9 @@ DEVICE void add_angle(float32 t, float32& sum_ss, float32& sum_sc)
 
 // sums (items, 2, n): of cos, then of sin, about the centre. turns (FOURS, frequencies) are vectors of four
 // columns, padded to whole blocks of 256 frequencies. Blocks: (items, frequencies / 256).
-KERNEL_OF(BLOCKS) fourier_sums(const INPUT* x, int64 row_stride, int64 column_stride, const int64* keys,
-                    const int32* edges, const INPUT* centre, const float4* turns, int32 n, float64* sums)
+KERNEL_OF(BLOCKS) fourier_sums(
+    const INPUT* x, int64 row_stride, int64 column_stride, const int64* keys, const int32* edges,
+    const INPUT* centre, const float4* turns, int32 n, float64* sums)
 {
     __shared__ float4 tile[TILE_ROWS * FOURS];
     float32* values = (float32*)tile;

@@ -73,9 +73,10 @@ KERNEL screen_rows(const INPUT* x, int64 row_stride, int64 column_stride, const 
 // totals (landmarks / 128, rows in the order of their keys): of the kernel with 128 landmarks each.
 // weights (FOURS, landmarks) are vectors of four columns. Landmarks are padded with unseen ones.
 // Blocks: (items, landmarks / 128).
-KERNEL_OF(BLOCKS) landmark_sums(const INPUT* x, int64 row_stride, int64 column_stride, const int64* keys,
-                     const float32* shifts, int32 n_rows, const int32* edges, const INPUT* centre, INPUT scale,
-                     const float4* weights, const float32* biases, int32 m, float64* sums, float32* totals)
+KERNEL_OF(BLOCKS) landmark_sums(
+    const INPUT* x, int64 row_stride, int64 column_stride, const int64* keys, const float32* shifts,
+    int32 n_rows, const int32* edges, const INPUT* centre, INPUT scale, const float4* weights,
+    const float32* biases, int32 m, float64* sums, float32* totals)
 {
     __shared__ float4 tile[TILE_ROWS * FOURS];
     __shared__ float32 tile_shifts[TILE_ROWS];
