@@ -4,8 +4,8 @@
 
 One "element" is one (row, frequency) pair that gives a cosine and a sine. The kernel is timed as a whole
 call: checks, centring, packing and rotation included. "FMA limit" is a loop of nothing but the products of an
-element, columns + 12, in registers (`fma_limit.py`); "with additions" has its 4 additions as well, which some
-CPUs do elsewhere meanwhile, and others instead. numpy, torch and scikit-learn work in chunks; of the chunks
+element, columns + 12, in registers (`fma_limit.py`); "with additions" has what rounds its angle as well, three
+additions or one instruction of AVX-512, which some CPUs do elsewhere meanwhile, and others instead. numpy, torch and scikit-learn work in chunks; of the chunks
 of a peer the fastest counts. The prototype is looked for in SCALESHIFT_SHARED too.
 """
 
@@ -21,6 +21,7 @@ import peers
 from sklearn.kernel_approximation import RBFSampler
 from timing import fastest, interleave, machine, print_speeds, ratios, write_json
 
+from scaleshift.kernels.cpu import lanes
 from scaleshift.kernels.dispatch import fourier_sums
 
 N_ROWS = 131_072  # the default chunk of a store
@@ -28,7 +29,7 @@ N_FREQUENCIES = 500  # D = 1000 features
 N_CLASSES = 10
 N_COLUMNS = (5, 20)
 KERNEL, LIMIT, MIXED = "kernel", "FMA limit", "FMA limit, with additions"
-PRODUCTS, ADDITIONS = 12, 4  # of an element beyond those of its angle
+PRODUCTS, ADDITIONS = 12, 1 if lanes._HAS_DQ else 3  # of an element beyond those of its angle
 
 
 def contenders_of(
@@ -55,10 +56,10 @@ def contenders_of(
         means = functools.partial(fourier_peers.sklearn_means, sampler, n_groups=n_groups)
         found["RBFSampler"] = lambda: means(x, labels)
         found["RBFSampler, chunks of 1024"] = peers.in_chunks(means, x, labels, 1024)
-    lanes, elements = fma_limit.best_width(), len(x) * len(frequencies)
+    width, elements = fma_limit.best_width(), len(x) * len(frequencies)
     slots = x.shape[1] + PRODUCTS
-    found[LIMIT] = fma_limit.work(slots, 0, elements, lanes)
-    found[MIXED] = fma_limit.work(slots, ADDITIONS, elements, lanes)
+    found[LIMIT] = fma_limit.work(slots, 0, elements, width)
+    found[MIXED] = fma_limit.work(slots, ADDITIONS, elements, width)
     return found, missing
 
 
