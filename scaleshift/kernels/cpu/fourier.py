@@ -4,37 +4,23 @@ cos and sin of every (row, frequency) pair go straight into sums that stay in re
 is never written. Four ideas make it fast. Frequencies are kept in turns, so that range reduction is one
 rounding. Polynomials give s = sin and c = cos of HALF the angle, and the sums of s^2 and of s c are all that
 is needed, without quadrants: cos = 1 - 2 s^2, sin = 2 s c. Rows of a group stand side by side, so that sums
-leave the registers once in a hundred rows. Four rows at a time are chains enough to keep the units busy.
+leave the registers once in a hundred rows.
 """
-
-from typing import Any
 
 import numpy as np
 
 from scaleshift.kernels import reference
 from scaleshift.kernels.cpu.jit import jit, own_frame
-from scaleshift.kernels.cpu.lanes import WIDTH, Lanes, add_to, fraction, load, spread
+from scaleshift.kernels.cpu.lanes import WIDTH, Lanes, add_to, fraction, spread
 from scaleshift.kernels.cpu.packing import ROWS, make_tile, pack, tiles
-from scaleshift.kernels.cpu.products import (
-    COLUMNS,
-    PAIR,
-    add_product,
-    add_products,
-    block,
-    column_lines,
-    columns,
-    padded,
-    product,
-)
-from scaleshift.kernels.cpu.work import work_rows
+from scaleshift.kernels.cpu.products import Four, column_lines, eight_products, padded
 from scaleshift.kernels.reference import host_codes
 
 _CENTRE_ROWS = 100
-_SUM_ROWS = 128  # float32 sums of more rows lose digits, and their angles do not fit a core's first cache
+_SUM_ROWS = 128  # float32 sums of more rows lose digits
 _FAR = 1024.0  # turns: beyond, float32 angles lose digits, and from 2^22 on they are no angles any more
 _STEEP = 32.0  # medians of the frequencies: those of laws with heavy tails are far beyond the others
 
-_Four = Any  # lanes, as numba understands a tuple
 _f32 = np.float32
 _ZERO, _TWO = _f32(0), _f32(2)
 # sin(pi r) / r and cos(pi r) as polynomials of u = r^2, fitted for float32 on r in [-1/2, 1/2]
@@ -132,7 +118,6 @@ def _sums(
     depth, sizes = len(turns), np.abs(turns)
     largest = float(sizes.sum(axis=0).max())
     tile = make_tile(len(rows), n_groups, depth)
-    angles = work_rows(_SUM_ROWS * PAIR)
     sums, far = np.zeros((n_groups, 2, width)), [rows[:0]]
     for chosen, low, high in tiles(rows, codes, n_groups, depth):
         job = codes, low, high, centre, x.dtype.type(1), tile
@@ -142,7 +127,7 @@ def _sums(
             beyond = _beyond(x, chosen, centre, sizes.max(axis=1), largest, _FAR)
             far.append(chosen[beyond])
             starts, stops = pack(x, chosen[~beyond], *job)
-        _add_groups(tile, starts, stops, turns, angles, sums[low:high])
+        _add_groups(tile, starts, stops, turns, sums[low:high])
     return sums, np.concatenate(far)
 
 
@@ -168,12 +153,7 @@ def _beyond(
 
 @jit
 def _add_groups(
-    tile: np.ndarray,
-    starts: np.ndarray,
-    stops: np.ndarray,
-    turns: np.ndarray,
-    angles: np.ndarray,
-    sums: np.ndarray,
+    tile: np.ndarray, starts: np.ndarray, stops: np.ndarray, turns: np.ndarray, sums: np.ndarray
 ) -> None:
     """Add packed groups to their sums (groups, 2, width), about a hundred rows at a time."""
     depth, lines, frequencies = tile.shape[1], tile.ravel(), turns.ravel()
@@ -182,15 +162,11 @@ def _add_groups(
             stop = min(start + _SUM_ROWS, starts[group + 1])
             rows = lines[start * depth : stop * depth]
             n_rows = min(stop, stops[group]) - start  # without padding, which adds 0 to both sums
-            job = rows, depth, n_rows, frequencies, turns.shape[1]
-            if depth == COLUMNS:
-                _add_shallow(*job, sums[group, 0], sums[group, 1])
-            else:
-                _add_deep(*job, angles, sums[group, 0], sums[group, 1])
+            _add_rows(rows, depth, n_rows, frequencies, turns.shape[1], sums[group, 0], sums[group, 1])
 
 
 @jit
-def _add_shallow(
+def _add_rows(
     rows: np.ndarray,
     depth: int,
     n_rows: int,
@@ -199,60 +175,26 @@ def _add_shallow(
     cos: np.ndarray,
     sin: np.ndarray,
 ) -> None:
-    """Add cos and sin of a few rows of one block of columns."""
+    """Add cos and sin of some rows, which lie one after the other, a register of frequencies at a time."""
     own_frame()
+    zero = spread(_ZERO)
+    zeros = (zero, zero, zero, zero), (zero, zero, zero, zero)
     for f in range(0, cos.size, WIDTH):
-        w = block(turns, f, stride)
-        sum_ss = sum_sc = spread(_ZERO)
+        sum_ss = sum_sc = zero
         for i in range(0, rows.size, ROWS * depth):
-            four = (
-                product(w, columns(rows, i)),
-                product(w, columns(rows, i + depth)),
-                product(w, columns(rows, i + 2 * depth)),
-                product(w, columns(rows, i + 3 * depth)),
-            )
-            sum_ss, sum_sc = _add_four(four, sum_ss, sum_sc)
-        _flush(n_rows, sum_ss, sum_sc, cos, sin, f)
-
-
-@jit
-def _add_deep(
-    rows: np.ndarray,
-    depth: int,
-    n_rows: int,
-    turns: np.ndarray,
-    stride: int,
-    angles: np.ndarray,
-    cos: np.ndarray,
-    sin: np.ndarray,
-) -> None:
-    """Add cos and sin of a few rows of several blocks of columns: angles grow block by block."""
-    own_frame()
-    last = depth - COLUMNS
-    for f in range(0, cos.size, PAIR):
-        for k in range(0, last, COLUMNS):
-            add_products(rows, depth, k, turns[k * stride + f :], stride, angles)
-        for half in range(0, PAIR, WIDTH):
-            w = block(turns, last * stride + f + half, stride)
-            sum_ss = sum_sc = spread(_ZERO)
-            at = half
-            for i in range(last, rows.size, ROWS * depth):
-                four = (
-                    add_product(load(angles, at), w, columns(rows, i)),
-                    add_product(load(angles, at + PAIR), w, columns(rows, i + depth)),
-                    add_product(load(angles, at + 2 * PAIR), w, columns(rows, i + 2 * depth)),
-                    add_product(load(angles, at + 3 * PAIR), w, columns(rows, i + 3 * depth)),
-                )
-                sum_ss, sum_sc = _add_four(four, sum_ss, sum_sc)
-                at += ROWS * PAIR
-            _flush(n_rows, sum_ss, sum_sc, cos, sin, f + half)
+            upper, lower = eight_products(zeros, rows, i, depth, turns, f, stride)
+            sum_ss, sum_sc = _add_four(upper, sum_ss, sum_sc)
+            sum_ss, sum_sc = _add_four(lower, sum_ss, sum_sc)
+        # cos = 1 - 2 s^2 and sin = 2 s c
+        add_to(cos, f, spread(_f32(n_rows)) - spread(_TWO) * sum_ss)
+        add_to(sin, f, spread(_TWO) * sum_sc)
 
 
 # What follows becomes part of the loops above: tuples are registers.
 
 
 @jit
-def _add_four(angles: _Four, sum_ss: Lanes, sum_sc: Lanes) -> tuple[Lanes, Lanes]:
+def _add_four(angles: Four, sum_ss: Lanes, sum_sc: Lanes) -> tuple[Lanes, Lanes]:
     """Add s^2 and s c of four rows, s = sin and c = cos of half their angles (in turns)."""
     s0, c0 = _half_angle(angles[0])
     s1, c1 = _half_angle(angles[1])
@@ -272,13 +214,6 @@ def _half_angle(t: Lanes) -> tuple[Lanes, Lanes]:
     s = (((spread(_S4) * u + spread(_S3)) * u + spread(_S2)) * u + spread(_S1)) * u + spread(_S0)
     c = (((spread(_C4) * u + spread(_C3)) * u + spread(_C2)) * u + spread(_C1)) * u + spread(_C0)
     return r * s, c
-
-
-@jit
-def _flush(n_rows: int, sum_ss: Lanes, sum_sc: Lanes, cos: np.ndarray, sin: np.ndarray, f: int) -> None:
-    """Add float32 sums of some rows to those in float64: cos = 1 - 2 s^2 and sin = 2 s c."""
-    add_to(cos, f, spread(_f32(n_rows)) - spread(_TWO) * sum_ss)
-    add_to(sin, f, spread(_TWO) * sum_sc)
 
 
 @jit

@@ -98,6 +98,17 @@ def own_frame(_context: Any) -> Any:
 
 
 @instruction
+def part_of_caller(_context: Any) -> Any:
+    """Make the function that calls this a part of its callers, however large: its tuples stay in registers."""
+
+    def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+        builder.function.attributes.add("alwaysinline")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@instruction
 def wide_frame(_context: Any) -> Any:
     """Do what `own_frame` does, and let loops of this function use vectors of 512 bits.
 

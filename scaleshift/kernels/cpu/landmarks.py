@@ -3,10 +3,10 @@
 An array of kernel values is never written. In powers of two k(x, z) = 2^t, and about a common centre, in
 units that absorb the bandwidth, t = -|x|^2 + 2 x z - |z|^2: a product of rows with landmarks, and two
 additions. The power is a polynomial. Rows of a group stand side by side, so that sums leave the registers
-once in a hundred rows, and four rows at a time are chains enough to keep the units busy.
+once in a hundred rows.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,17 +26,7 @@ from scaleshift.kernels.cpu.lanes import (
     totals,
 )
 from scaleshift.kernels.cpu.packing import ROWS, make_tile, pack, tiles
-from scaleshift.kernels.cpu.products import (
-    COLUMNS,
-    PAIR,
-    Five,
-    add_product,
-    add_products,
-    block,
-    column_lines,
-    columns,
-    padded,
-)
+from scaleshift.kernels.cpu.products import Four, column_lines, eight_products, padded
 from scaleshift.kernels.cpu.work import work_rows
 from scaleshift.kernels.reference import check_columns, host_codes
 
@@ -49,7 +39,6 @@ _FAR = 16.0  # from the centre: beyond, t has an error of 1e-7 |x|^2, which is 3
 _UNSEEN = np.float32(-1e6)  # in place of -|x|^2 or -|z|^2: kernel values are 2^-126
 _MINUS_LOG2E = np.float32(-np.log2(np.e))
 _ZERO = np.float32(0)
-_Four = Any  # lanes, as numba understands a tuple
 
 
 def landmark_sums(
@@ -171,13 +160,13 @@ def _add_block(x: np.ndarray, codes: np.ndarray, n_groups: int, plan: _Plan) -> 
     rows = np.flatnonzero(codes >= 0)
     tile = make_tile(len(rows), n_groups, depth)
     shifts = np.empty(len(tile), dtype=np.float32)
-    work = work_rows(2, _SUM_ROWS * PAIR)
+    values = work_rows(_SUM_ROWS * WIDTH)[: _SUM_ROWS * WIDTH]
     sums = np.zeros((n_groups, plan.biases.size))
     residuals = np.zeros(n_groups)
     for chosen, low, high in tiles(rows, codes, n_groups, depth):
         starts, stops = pack(x, chosen, codes, low, high, plan.centre, plan.scale, tile)
         _shift(tile, starts, stops, plan.rate, limit, shifts)
-        job = tile, shifts, starts, stops, plan.weights, plan.biases, work
+        job = tile, shifts, starts, stops, plan.weights, plan.biases, values
         _add_groups(*job, sums[low:high], residuals[low:high])
     return np.column_stack([sums[:, :m] * plan.corrections, residuals])
 
@@ -208,27 +197,23 @@ def _add_groups(
     stops: np.ndarray,
     weights: np.ndarray,
     biases: np.ndarray,
-    work: np.ndarray,
+    values: np.ndarray,
     sums: np.ndarray,
     residuals: np.ndarray,
 ) -> None:
     """Add packed groups to their sums (groups, width) and residuals (groups,), a hundred rows at a time."""
-    depth, lines = tile.shape[1], tile.ravel()
-    exponents, values = work[0], work[1]
+    depth, lines, columns = tile.shape[1], tile.ravel(), weights.ravel()
     for group in range(stops.size):
         for start in range(starts[group], starts[group + 1], _SUM_ROWS):
             stop = min(start + _SUM_ROWS, starts[group + 1])
             rows = lines[start * depth : stop * depth]
-            job = rows, depth, shifts[start:stop], weights.ravel(), weights.shape[1], biases
-            if depth == COLUMNS:
-                _add_shallow(*job, values, sums[group])
-            else:
-                _add_deep(*job, exponents, values, sums[group])
+            job = columns, weights.shape[1], biases, values
+            _add_rows(rows, depth, shifts[start:stop], *job, sums[group])
             residuals[group] += _residual(values, min(stop, stops[group]) - start)
 
 
 @jit
-def _add_shallow(
+def _add_rows(
     rows: np.ndarray,
     depth: int,
     shifts: np.ndarray,
@@ -238,81 +223,37 @@ def _add_shallow(
     values: np.ndarray,
     sums: np.ndarray,
 ) -> None:
-    """Add the kernel of a few rows of one block of columns to `sums`; what each row adds goes to `values`."""
+    """Add the kernel of some rows to `sums`, a register of landmarks at a time; `values` get each row's."""
     own_frame()
-    values[: _SUM_ROWS * WIDTH] = 0
+    values[:] = 0
     for f in range(0, sums.size, WIDTH):
-        bias, w = load(biases, f), block(weights, f, stride)
-        partial = spread(_ZERO)
+        bias, partial = load(biases, f), spread(_ZERO)
         at = 0
         for i in range(0, rows.size, ROWS * depth):
-            four = (
-                add_product(bias + spread_from(shifts, at), w, columns(rows, i)),
-                add_product(bias + spread_from(shifts, at + 1), w, columns(rows, i + depth)),
-                add_product(bias + spread_from(shifts, at + 2), w, columns(rows, i + 2 * depth)),
-                add_product(bias + spread_from(shifts, at + 3), w, columns(rows, i + 3 * depth)),
-            )
-            partial += _add_powers(four, values, at * WIDTH)
+            start = _add_shifts(bias, shifts, at), _add_shifts(bias, shifts, at + 4)
+            upper, lower = eight_products(start, rows, i, depth, weights, f, stride)
+            partial += _add_powers(upper, values, at * WIDTH)
+            partial += _add_powers(lower, values, (at + 4) * WIDTH)
             at += ROWS
         add_to(sums, f, partial)
 
 
-@jit
-def _add_deep(
-    rows: np.ndarray,
-    depth: int,
-    shifts: np.ndarray,
-    weights: np.ndarray,
-    stride: int,
-    biases: np.ndarray,
-    exponents: np.ndarray,
-    values: np.ndarray,
-    sums: np.ndarray,
-) -> None:
-    """Add the kernel of a few rows of several blocks of columns: exponents grow block by block."""
-    own_frame()
-    values[: _SUM_ROWS * WIDTH] = 0
-    last = depth - COLUMNS
-    for f in range(0, sums.size, PAIR):
-        for k in range(0, last, COLUMNS):
-            add_products(rows, depth, k, weights[k * stride + f :], stride, exponents)
-        for half in range(0, PAIR, WIDTH):
-            bias, w = load(biases, f + half), block(weights, last * stride + f + half, stride)
-            partial = spread(_ZERO)
-            at = 0
-            for i in range(last, rows.size, ROWS * depth):
-                t = at * PAIR + half
-                four = (
-                    _add_last(exponents, t, bias, shifts, at, w, rows, i),
-                    _add_last(exponents, t + PAIR, bias, shifts, at + 1, w, rows, i + depth),
-                    _add_last(exponents, t + 2 * PAIR, bias, shifts, at + 2, w, rows, i + 2 * depth),
-                    _add_last(exponents, t + 3 * PAIR, bias, shifts, at + 3, w, rows, i + 3 * depth),
-                )
-                partial += _add_powers(four, values, at * WIDTH)
-                at += ROWS
-            add_to(sums, f + half, partial)
-
-
-# What follows becomes part of the loops above: tuples are registers.
+# What follows becomes part of the loop above: tuples are registers.
 
 
 @jit
-def _add_last(
-    exponents: np.ndarray,
-    t: int,
-    bias: Lanes,
-    shifts: np.ndarray,
-    row: int,
-    w: Five,
-    rows: np.ndarray,
-    i: int,
-) -> Lanes:
-    """Return the exponents of a row: products so far, the last block of columns, and what is added to all."""
-    return add_product(load(exponents, t) + (bias + spread_from(shifts, row)), w, columns(rows, i))
+def _add_shifts(bias: Lanes, shifts: np.ndarray, i: int) -> Four:
+    """Return what is added to the products of four rows."""
+    return (
+        bias + spread_from(shifts, i),
+        bias + spread_from(shifts, i + 1),
+        bias + spread_from(shifts, i + 2),
+        bias + spread_from(shifts, i + 3),
+    )
 
 
 @jit
-def _add_powers(t: _Four, values: np.ndarray, at: int) -> Lanes:
+def _add_powers(t: Four, values: np.ndarray, at: int) -> Lanes:
     """Add 2^t of four rows to what each row has so far, and return their sum."""
     a, b, c, d = exp2(t[0]), exp2(t[1]), exp2(t[2]), exp2(t[3])
     store(values, at, load(values, at) + a)

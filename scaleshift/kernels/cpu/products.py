@@ -1,24 +1,25 @@
-"""How do rows meet frequencies or landmarks? In dot products, a block of columns at a time, in registers.
+"""How do rows meet frequencies or landmarks? In dot products of eight rows at a time, kept in registers.
 
 Weights lie column by column in rows of `work_rows`, a register of them beside the next; rows of data lie one
-after the other. Both are padded to whole blocks with zeros.
+after the other. Both are padded to whole blocks of columns with zeros. Eight products are chains enough to
+keep the FMA units busy, and weights that are loaded once serve them all.
 """
 
 from typing import Any
 
 import numpy as np
 
-from scaleshift.kernels.cpu.jit import jit
-from scaleshift.kernels.cpu.lanes import WIDTH, Lanes, load, spread_from, store
+from scaleshift.kernels.cpu.jit import jit, part_of_caller
+from scaleshift.kernels.cpu.lanes import WIDTH, Lanes, load, spread_from
 from scaleshift.kernels.cpu.work import work_rows
 
-COLUMNS = 5  # of a block: of two registers of weights they fill ten registers
-PAIR = 2 * WIDTH  # two registers of weights, which share each load of a number
+COLUMNS = 5  # of a block: with eight products they fill thirteen registers
 Five = Any  # lanes, as numba understands a tuple
+Four = Any
 
 
 def column_lines(weights: np.ndarray) -> np.ndarray:
-    """Return weights (m, d) transposed, in float32, zero-padded to whole blocks and pairs of registers.
+    """Return weights (m, d) transposed, in float32, zero-padded to whole blocks and registers.
 
     Examples
     --------
@@ -32,50 +33,43 @@ def column_lines(weights: np.ndarray) -> np.ndarray:
 
 
 def padded(width: int) -> int:
-    """Return how many weights whole pairs of registers hold."""
-    return -(-width // PAIR) * PAIR
-
-
-@jit
-def add_products(
-    rows: np.ndarray, depth: int, k: int, weights: np.ndarray, stride: int, found: np.ndarray
-) -> None:
-    """Add the products of a block of columns, from column k on, with a pair of registers of weights.
-
-    The first block sets them. Each number of a row that is loaded serves twice, or loads would be what takes
-    the time.
-
-    Parameters
-    ----------
-    rows : (n * depth,) numpy.ndarray of float32
-        Rows, one after the other.
-    depth : int
-        Columns of a row.
-    k : int
-    weights : numpy.ndarray of float32
-        From column k and the first weight of the pair on; the next column is `stride` numbers further.
-    stride : int
-    found : (n * PAIR,) numpy.ndarray of float32
-        Dot products, row by row.
-    """
-    v, w = block(weights, 0, stride), block(weights, WIDTH, stride)
-    at = 0
-    for i in range(k, rows.size, depth):
-        x = columns(rows, i)
-        if k == 0:
-            store(found, at, product(v, x))
-            store(found, at + WIDTH, product(w, x))
-        else:
-            store(found, at, add_product(load(found, at), v, x))
-            store(found, at + WIDTH, add_product(load(found, at + WIDTH), w, x))
-        at += PAIR
+    """Return how many weights whole registers hold."""
+    return -(-width // WIDTH) * WIDTH
 
 
 # What follows becomes part of loops: tuples are registers.
 
 
 @jit
-def block(weights: np.ndarray, f: int, stride: int) -> Five:
+def eight_products(
+    start: Any, rows: np.ndarray, i: int, depth: int, weights: np.ndarray, f: int, stride: int
+) -> tuple[Four, Four]:
+    """Add to eight numbers the dot products of rows with a register of weights.
+
+    Parameters
+    ----------
+    start : tuple of two tuples of four lanes
+        What the products are added to.
+    rows : numpy.ndarray of float32
+        Rows of `depth` numbers, one after the other; the first of the eight begins at `i`.
+    i, depth : int
+    weights : numpy.ndarray of float32
+        The register begins at `f`, and that of the next column `stride` numbers further.
+    f, stride : int
+    """
+    part_of_caller()
+    w = _block(weights, f, stride)  # apart: where there is one block only, it stays in registers
+    upper = _add_four(start[0], w, rows, i, depth)
+    lower = _add_four(start[1], w, rows, i + 4 * depth, depth)
+    for k in range(COLUMNS, depth, COLUMNS):
+        w = _block(weights, k * stride + f, stride)
+        upper = _add_four(upper, w, rows, i + k, depth)
+        lower = _add_four(lower, w, rows, i + k + 4 * depth, depth)
+    return upper, lower
+
+
+@jit
+def _block(weights: np.ndarray, f: int, stride: int) -> Five:
     """Return five columns of a register of weights."""
     return (
         load(weights, f),
@@ -87,24 +81,22 @@ def block(weights: np.ndarray, f: int, stride: int) -> Five:
 
 
 @jit
-def columns(rows: np.ndarray, i: int) -> Five:
-    """Return five numbers of a row, each in a register of its own."""
+def _add_four(found: Four, w: Five, rows: np.ndarray, i: int, depth: int) -> Four:
+    """Add the products of five columns of four rows."""
+    part_of_caller()
     return (
-        spread_from(rows, i),
-        spread_from(rows, i + 1),
-        spread_from(rows, i + 2),
-        spread_from(rows, i + 3),
-        spread_from(rows, i + 4),
+        _add_product(found[0], w, rows, i),
+        _add_product(found[1], w, rows, i + depth),
+        _add_product(found[2], w, rows, i + 2 * depth),
+        _add_product(found[3], w, rows, i + 3 * depth),
     )
 
 
 @jit
-def product(w: Five, x: Five) -> Lanes:
-    """Return the dot product of five columns."""
-    return w[0] * x[0] + w[1] * x[1] + w[2] * x[2] + w[3] * x[3] + w[4] * x[4]
-
-
-@jit
-def add_product(found: Lanes, w: Five, x: Five) -> Lanes:
-    """Add the dot product of five columns."""
-    return found + w[0] * x[0] + w[1] * x[1] + w[2] * x[2] + w[3] * x[3] + w[4] * x[4]
+def _add_product(found: Lanes, w: Five, rows: np.ndarray, i: int) -> Lanes:
+    """Add the product of five columns of a row, each number of which is spread over a register."""
+    found += w[0] * spread_from(rows, i)
+    found += w[1] * spread_from(rows, i + 1)
+    found += w[2] * spread_from(rows, i + 2)
+    found += w[3] * spread_from(rows, i + 3)
+    return found + w[4] * spread_from(rows, i + 4)

@@ -253,12 +253,11 @@ def test_the_machine_code_holds_packed_fma():
 
     if not llvmlite.binding.get_host_cpu_features()["fma"]:
         pytest.skip("this CPU has no FMA instructions")
-    for kernel, d in ((module._add_shallow, 5), (module._add_deep, 10)):
-        landmark_sums(*study(10, d, 1, 16))
-        (assembly,) = kernel.inspect_asm().values()
-        # of four rows: five products and five steps of a polynomial
-        assert len(re.findall(rf"vfn?madd\d+ps\s.*%{REGISTER[WIDTH]}", assembly)) >= 4 * 10, kernel.__name__
-        assert re.search(r"and\w*\s+\$-64, %rsp", assembly)  # what registers spill is aligned
+    landmark_sums(*study(10, 5, 1, 16))
+    (assembly,) = module._add_rows.inspect_asm().values()
+    # of eight rows: five products and five steps of a polynomial, and the products of more columns
+    assert len(re.findall(rf"vfn?madd\d+ps\s.*%{REGISTER[WIDTH]}", assembly)) >= 8 * (10 + 5)
+    assert re.search(r"and\w*\s+\$-64, %rsp", assembly)  # what registers spill is aligned
 
 
 def chunked_numpy(x, groups, n_groups, landmarks, bandwidth):
