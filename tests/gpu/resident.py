@@ -4,6 +4,7 @@ It is no numpy array, refuses to become one unasked, and computes by numpy's pro
 """
 
 from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -40,7 +41,7 @@ class Library(ModuleType):
 class Device:
     """As CuPy's: the current one within a `with`."""
 
-    current = [0]
+    current: ClassVar = [0]
 
     def __init__(self, number):
         self.id = number

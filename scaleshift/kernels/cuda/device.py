@@ -38,8 +38,8 @@ THREADS = 128  # of a block, in every kernel
 CALL_BYTES = 1 << 29
 
 _SHORT_OF_MEMORY = (
-    "on the way to a GPU: fewer threads of Dask take less of its memory, and SCALESHIFT_DEVICE=cpu keeps rows "
-    "that lie on the host from it"
+    "on the way to a GPU: fewer threads of Dask take less of its memory, and with SCALESHIFT_DEVICE=cpu rows "
+    "on the host take none"
 )
 
 _compiling = threading.Lock()
