@@ -1,5 +1,6 @@
 """What does a result claim, and is its bar reached?  Rows of the page of results, made of numbers alone."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,19 +10,21 @@ Result = Mapping[str, Any]  # what a benchmark wrote
 class Bar(NamedTuple):
     """What a number must be, if the claim is to hold."""
 
-    value: float
-    at_least: bool = True
+    least: float = -math.inf
+    most: float = math.inf
 
     def reached_by(self, number: float) -> bool:
-        return number >= self.value if self.at_least else number <= self.value
+        return self.least <= number <= self.most
 
     def __str__(self) -> str:
-        return f"{'>=' if self.at_least else '<='} {self.value:g}"
+        if self.most == math.inf:
+            return f">= {self.least:g}"
+        return f"<= {self.most:g}" if self.least == -math.inf else f"{self.least:g} to {self.most:g}"
 
 
 def at_most(value: float) -> Bar:
     """A bar that is not to be exceeded."""
-    return Bar(value, at_least=False)
+    return Bar(most=value)
 
 
 class Row(NamedTuple):

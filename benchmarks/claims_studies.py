@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from claims import Bar, Result, Row, at_most
 
-COVERAGE = (0.92, 0.98)
+COVERAGE = Bar(0.92, 0.98)
 SETTINGS = ("none", "background .3", "far .3", "near .3")
 
 
@@ -53,7 +53,7 @@ def intervals(result: Result) -> Iterator[Row]:
     for features, one in result.items():
         if features != "machine":
             covered = one["95 % intervals cover"]["drawn"]
-            yield Row(f"95 % intervals, {features}", "", "share that cover", covered, Bar(COVERAGE[0]))
+            yield Row(f"95 % intervals, {features}", "", "share that cover", covered, COVERAGE)
             size = one["test rejects at 5 %, label shift only"]
             yield Row(f"Test at 5 %, {features}", "", "share rejected, label shift only", size)
             power = one["test rejects at 5 %, 2 % far cells"]
@@ -63,7 +63,7 @@ def intervals(result: Result) -> Iterator[Row]:
 def coverage(result: Result) -> Iterator[Row]:
     for method, covered in result.items():
         if method != "machine":
-            yield Row(f"95 % intervals, method {method}", "", "share that cover", covered, Bar(COVERAGE[0]))
+            yield Row(f"95 % intervals, method {method}", "", "share that cover", covered, COVERAGE)
 
 
 def open_set(result: Result) -> Iterator[Row]:
@@ -99,4 +99,4 @@ def auc_colon(result: Result) -> Iterator[Row]:
 def error_ols(result: Result) -> Iterator[Row]:
     for scale, covered in zip(result["scales"], result["coverage"], strict=True):
         what = f"Exact interval of least squares, spread {scale:g}"
-        yield Row(what, "", "coverage", covered, Bar(result["bar"][0]))
+        yield Row(what, "", "coverage", covered, Bar(*result["bar"]))

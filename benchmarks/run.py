@@ -2,11 +2,12 @@
 
     python benchmarks/run.py [--only NAME ...] [--quick] [--table] [--list]
 
-Each runs in a process of its own, on one thread of BLAS, without OPENBLAS_CORETYPE, and writes JSON into
-benchmarks/results/; the page is made of all files there. NAME is a benchmark or a group: "kernels" and
-"passes", which run where nothing is named (half an hour on two quiet cores), or "studies" (hours). --quick
-is a look at whether all works, at small sizes, into build/benchmarks/. --table runs nothing. Data and
-prototypes that are not redistributed are looked for in SCALESHIFT_SHARED. The exit code says how many failed.
+Each runs in a process of its own, on the CPU, on one thread of BLAS, without OPENBLAS_CORETYPE, and writes
+JSON into benchmarks/results/; the page is made of all files there. NAME is a benchmark or a group:
+"kernels" and "passes", which run where nothing is named (half an hour on two quiet cores), or "studies"
+(hours). --quick is a look at whether all works, at small sizes, into build/benchmarks/. --table runs
+nothing. Data and prototypes that are not redistributed are looked for in SCALESHIFT_SHARED. The exit code
+says how many failed.
 """
 
 import argparse
@@ -28,7 +29,9 @@ HERE = Path(__file__).parent
 SHARED = Path(os.environ.get("SCALESHIFT_SHARED", ""))
 DATA = str(SHARED / "data")
 DEFAULT = ("kernels", "passes")
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+# a GPU's work would not show on the clocks of a CPU; gpu.py calls its kernels by name
+ENVIRONMENT = {"SCALESHIFT_DEVICE": "cpu"}
+ENVIRONMENT |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Benchmark(NamedTuple):
@@ -124,7 +127,7 @@ def run(name: str, folder: Path, quick: bool) -> bool:
     with tempfile.TemporaryFile("w+") as output:
         start = time.perf_counter()
         code = subprocess.run(
-            command, stdout=output, stderr=subprocess.STDOUT, env=environment | ONE_THREAD
+            command, stdout=output, stderr=subprocess.STDOUT, env=environment | ENVIRONMENT
         ).returncode
         print(f"{'failed' if code else 'done'}, {time.perf_counter() - start:.0f} s", flush=True)
         output.seek(0)

@@ -43,6 +43,17 @@ def test_a_number_of_at_most_is_missed_above_it():
     assert row._replace(number=2.0).cells()[4] == "<= 2: reached"
 
 
+def test_a_bar_of_two_ends_is_missed_beyond_either():
+    row = claims.Row("coverage", "", "", 0.99, claims.Bar(0.92, 0.98))
+    assert row.cells()[4] == "0.92 to 0.98: **missed**"
+    assert row._replace(number=0.91).cells()[4] == "0.92 to 0.98: **missed**"
+    assert row._replace(number=0.95).cells()[4] == "0.92 to 0.98: reached"
+
+
+def test_no_benchmark_of_a_cpu_gives_its_work_to_a_gpu():
+    assert run.ENVIRONMENT["SCALESHIFT_DEVICE"] == "cpu"
+
+
 def test_a_peer_that_is_not_there_has_a_row_with_the_reason():
     page = claims.page({"fourier": RESULT}, {"fourier": claims_kernels.fourier})
     assert "No module named 'torch'" in line(page, "torch")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from scaleshift.doctor.finding import Finding, without_user
 from scaleshift.doctor.packages import installed
+from scaleshift.kernels.cuda.choice import host_obstacle
 
 FIRST_OF_CUDA_13 = 580  # the driver's first number; older ones run CUDA 12
 KERNEL_MODULE = Path("/proc/driver/nvidia/version")
@@ -30,7 +31,7 @@ class Driver(NamedTuple):
 
 
 def gpu() -> Iterator[Finding]:
-    """The driver, CuPy and dask-cuda; none of them is needed."""
+    """The driver, CuPy, what they are used for, and dask-cuda; none of them is needed."""
     driver = find_driver()
     if driver is None:
         yield Finding("NVIDIA driver", "missing", "none: scaleshift computes on the CPU")
@@ -42,6 +43,7 @@ def gpu() -> Iterator[Finding]:
         yield Finding("cupy", "missing", "not installed", command)
     else:
         yield _cupy()
+    yield _host_blocks()
     version = installed("dask-cuda")
     if version is None:
         yield Finding("dask-cuda", "missing", "not installed", command)
@@ -89,3 +91,14 @@ def _cupy() -> Finding:
         return Finding("cupy", "missing", value, facts={"installed": cupy.__version__, "devices": 0})
     facts = {"installed": cupy.__version__, "devices": count}
     return Finding("cupy", "ok", f"{cupy.__version__}, {count} device(s)", facts=facts)
+
+
+def _host_blocks() -> Finding:
+    """Where chunks that lie in the host's memory are computed on."""
+    name = "chunks on the host"
+    try:
+        obstacle = host_obstacle()
+    except (ValueError, RuntimeError) as error:
+        return Finding(name, "problem", without_user(str(error)), "set SCALESHIFT_DEVICE to auto or cpu")
+    value = f"stay on the CPU: {without_user(obstacle)}" if obstacle else "go to the GPU where they are large"
+    return Finding(name, "ok", value, facts={"gpu": not obstacle})

@@ -1,18 +1,19 @@
 """Which implementation serves this block? numpy: numba on the CPU; anything without a kernel: the reference.
 
-Where a GPU is usable, numpy blocks go to it if the kernel has a text for GPUs: see `cuda.choice`. Blocks of
-scipy.sparse are served where a kernel for them is named, and refused elsewhere. Nothing is imported before a
-block needs it: neither numba nor a GPU package.
+Where a GPU is usable, large numpy blocks go to it if the kernel has a text for GPUs: see `cuda.choice`. CuPy
+blocks are served on the GPU that they are on. Blocks of scipy.sparse are served where a kernel for them is
+named, and refused elsewhere. Nothing is imported before a block needs it: neither numba nor a GPU package.
 """
 
 import importlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
 from scaleshift.kernels import reference
-from scaleshift.kernels.cuda.choice import takes_host_blocks
+from scaleshift.kernels.cuda.choice import takes_host_block
 from scaleshift.kernels.reference import Array, library
 
 _REFERENCE = "scaleshift.kernels.reference"
@@ -74,9 +75,20 @@ def implementation(kernel: str, x: Array) -> Callable[..., Any]:
             f"convert it with {'its toarray()' if name == 'scipy' else 'numpy.asarray'} first"
         )
     modules = KERNELS[kernel]
-    if name == "numpy" and modules.get("cupy", "").startswith(_CUDA) and takes_host_blocks():
+    if name == "numpy" and modules.get("cupy", "").startswith(_CUDA) and takes_host_block(x.size):
         name = "cupy"
     return getattr(importlib.import_module(modules.get(name, _REFERENCE)), kernel)
+
+
+def _served(kernel: str, x: Array, *arguments: Any, **named: Any) -> Any:
+    """Call what serves a block."""
+    with _beside(x):
+        return implementation(kernel, x)(x, *arguments, **named)
+
+
+def _beside(x: Array) -> AbstractContextManager[Any]:
+    """Make a block's GPU the current one, so that what is made on the way lies there too."""
+    return x.device if library(x) == "cupy" else nullcontext()
 
 
 def fourier_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
@@ -90,7 +102,7 @@ def fourier_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     array([[1., 0.],
            [2., 0.]])
     """
-    return implementation("fourier_sums", x)(x, *arguments, **named)
+    return _served("fourier_sums", x, *arguments, **named)
 
 
 def exact_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
@@ -102,7 +114,7 @@ def exact_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     >>> exact_sums(x, group, 1, points=x[:1], point_groups=group[:1], n_point_groups=1, bandwidth=2.0)
     array([[3.]])
     """
-    return implementation("exact_sums", x)(x, *arguments, **named)
+    return _served("exact_sums", x, *arguments, **named)
 
 
 def landmark_sums(
@@ -117,10 +129,11 @@ def landmark_sums(
     >>> landmark_sums(np.zeros((3, 1)), np.array([0, 0, 0]), 1, np.zeros((2, 1)), bandwidth=2.0).round(4)
     array([[3.   , 3.   , 0.406]])
     """
-    fastest = implementation("landmark_sums", x)
-    if kernel != "gaussian":
+    if kernel == "gaussian":
+        return _served("landmark_sums", x, groups, n_groups, landmarks, bandwidth)
+    implementation("landmark_sums", x)  # refuses blocks of other libraries
+    with _beside(x):
         return reference.landmark_sums(x, groups, n_groups, landmarks, bandwidth, kernel)
-    return fastest(x, groups, n_groups, landmarks, bandwidth)
 
 
 def energy_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
@@ -132,7 +145,7 @@ def energy_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     >>> energy_sums(x, group, 1, points=x, point_groups=group, n_point_groups=1, origin=np.zeros(1))
     array([[4., 4.]])
     """
-    return implementation("energy_sums", x)(x, *arguments, **named)
+    return _served("energy_sums", x, *arguments, **named)
 
 
 def sliced_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
@@ -146,7 +159,7 @@ def sliced_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     >>> sliced_sums(np.zeros((3, 1)), np.array([0, 0, 0]), 1, np.ones((1, 1)), np.array([-0.5]), ends, 1)
     array([[0. , 1.5, 1.5, 0. ]])
     """
-    return implementation("sliced_sums", x)(x, *arguments, **named)
+    return _served("sliced_sums", x, *arguments, **named)
 
 
 def moment_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
@@ -157,7 +170,7 @@ def moment_sums(x: Array, *arguments: Any, **named: Any) -> np.ndarray:
     >>> moment_sums(np.array([[1.0], [2.0]]), np.array([0, 0]), 1).tolist()
     [[[3.0], [5.0]]]
     """
-    return implementation("moment_sums", x)(x, *arguments, **named)
+    return _served("moment_sums", x, *arguments, **named)
 
 
 def scatter_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndarray]:
@@ -170,7 +183,7 @@ def scatter_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndarra
     >>> scatter_sums(np.array([[1.0], [3.0]]), np.array([0, 0]), 1, np.array([1.0]))["scatter"].tolist()
     [[[4.0]]]
     """
-    return implementation("scatter_sums", x)(x, *arguments, **named)
+    return _served("scatter_sums", x, *arguments, **named)
 
 
 def regression_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndarray]:
@@ -182,7 +195,7 @@ def regression_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.nda
     >>> found["gram"].tolist(), found["cross"].tolist()
     ([[[1.0, 2.0], [2.0, 4.0]]], [[[2.0], [4.0]]])
     """
-    return implementation("regression_sums", x)(x, *arguments, **named)
+    return _served("regression_sums", x, *arguments, **named)
 
 
 def mixture_sums(x: Array, *arguments: Any) -> dict[str, np.ndarray]:
@@ -197,7 +210,7 @@ def mixture_sums(x: Array, *arguments: Any) -> dict[str, np.ndarray]:
     >>> mixture_sums(np.ones((3, 2)), Outcomes(), one)["x"].tolist()
     [[3.0, 3.0]]
     """
-    return implementation("mixture_sums", x)(x, *arguments)
+    return _served("mixture_sums", x, *arguments)
 
 
 def spotlight_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndarray]:
@@ -210,7 +223,7 @@ def spotlight_sums(x: Array, *arguments: Any, **named: Any) -> dict[str, np.ndar
     >>> spotlight_sums(np.zeros((3, 2)), np.ones(3), None, one)["weight"].tolist()
     [3.0]
     """
-    return implementation("spotlight_sums", x)(x, *arguments, **named)
+    return _served("spotlight_sums", x, *arguments, **named)
 
 
 def responsibilities(x: Array, *arguments: Any) -> np.ndarray:
@@ -225,4 +238,4 @@ def responsibilities(x: Array, *arguments: Any) -> np.ndarray:
     >>> responsibilities(np.array([[-5.0], [0.0]]), Outcomes(), two).round(6).tolist()
     [[1.0, 0.0], [0.5, 0.5]]
     """
-    return implementation("responsibilities", x)(x, *arguments)
+    return _served("responsibilities", x, *arguments)

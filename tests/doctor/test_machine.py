@@ -13,6 +13,7 @@ from dask.system import CPU_COUNT
 
 from scaleshift.doctor import gpu, machine
 from scaleshift.doctor.finding import without_user
+from scaleshift.kernels.cuda import choice
 
 
 def found(findings):
@@ -103,3 +104,23 @@ def test_nvidia_smi_without_a_driver_is_no_driver(program, monkeypatch, tmp_path
     driver = found(gpu.gpu())["NVIDIA driver"]
     assert driver.status == "missing"
     assert driver.advice == ""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "obstacle", "status", "told"),
+    [
+        ("auto", "", "ok", "go to the GPU where they are large"),
+        ("auto", "CuPy sees no GPU", "ok", "stay on the CPU: CuPy sees no GPU"),
+        ("cpu", "", "ok", "stay on the CPU: SCALESHIFT_DEVICE is cpu"),
+        ("cuda", "CuPy sees no GPU", "problem", "SCALESHIFT_DEVICE is cuda, but CuPy sees no GPU"),
+        ("tpu", "", "problem", "SCALESHIFT_DEVICE is 'tpu'"),
+    ],
+)
+def test_it_is_told_whether_chunks_on_the_host_go_to_a_gpu(wanted, obstacle, status, told, monkeypatch):
+    monkeypatch.setenv("SCALESHIFT_DEVICE", wanted)
+    monkeypatch.setattr(choice, "gpu_obstacle", lambda: obstacle)
+    finding = found(gpu.gpu())["chunks on the host"]
+    assert finding.status == status
+    assert finding.value.startswith(told)
+    if status == "ok":
+        assert finding.facts == {"gpu": wanted == "auto" and not obstacle}

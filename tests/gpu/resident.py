@@ -3,7 +3,8 @@
 It is no numpy array, refuses to become one unasked, and computes by numpy's protocols.
 """
 
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
+from typing import ClassVar
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -37,12 +38,33 @@ class Library(ModuleType):
         return lambda *given, **named: resident(found(*bare(given), **bare(named)))
 
 
+class Device:
+    """As CuPy's: the current one within a `with`."""
+
+    current: ClassVar = [0]
+
+    def __init__(self, number):
+        self.id = number
+
+    def __eq__(self, other):
+        return self.id == other.id
+
+    def __hash__(self):
+        return self.id
+
+    def __enter__(self):
+        self.current.append(self.id)
+
+    def __exit__(self, *error):
+        self.current.pop()
+
+
 class Resident(NDArrayOperatorsMixin):
     """As much of cupy.ndarray as the package uses."""
 
     def __init__(self, values, device=0):
         self.values = np.asarray(values)
-        self.device = SimpleNamespace(id=device)
+        self.device = Device(device)
 
     def __array__(self, *given, **named):
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Use .get()")

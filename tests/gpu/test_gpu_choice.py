@@ -5,6 +5,8 @@ import importlib.util
 import os
 import subprocess
 import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -31,6 +33,9 @@ class Blocker:
 
 sys.meta_path.insert(0, Blocker())
 """
+
+
+LARGE = np.zeros((choice.LEAST_SIZE, 1))
 
 
 def run_python(code, **environment):
@@ -93,7 +98,7 @@ import numpy as np
 from scaleshift.kernels import dispatch
 from scaleshift.kernels.cuda import choice
 for _ in range(3):
-    dispatch.fourier_sums(np.zeros((3, 1)), np.zeros(3, int), 1, np.ones((1, 1)))
+    dispatch.implementation("fourier_sums", np.zeros((choice.LEAST_SIZE, 1)))
 print(choice.gpu_obstacle.cache_info().misses, choice.gpu_obstacle())
 """
     assert run_python(code, SCALESHIFT_DEVICE="auto") == "1 CuPy is not installed\n"
@@ -103,18 +108,52 @@ def test_without_a_gpu_numpy_blocks_stay_on_the_cpu(no_gpu, monkeypatch):
     for value in ("", "auto", "cpu"):
         monkeypatch.setenv("SCALESHIFT_DEVICE", value)
         for kernel in dispatch.KERNELS:
-            assert ".cuda." not in dispatch.implementation(kernel, np.zeros((2, 1))).__module__
+            assert ".cuda." not in dispatch.implementation(kernel, LARGE).__module__
 
 
 def test_with_a_gpu_numpy_blocks_go_there_unless_told_otherwise(a_gpu, monkeypatch):
     monkeypatch.delenv("SCALESHIFT_DEVICE", raising=False)
-    x = np.zeros((2, 1))
+    x = LARGE
     for kernel, module in (("fourier_sums", "fourier"), ("landmark_sums", "landmarks")):
         assert dispatch.implementation(kernel, x).__module__ == f"scaleshift.kernels.cuda.{module}"
     assert dispatch.implementation("exact_sums", x).__module__ == "scaleshift.kernels.reference"
     assert dispatch.implementation("moment_sums", x).__module__ == "scaleshift.kernels.cpu.moments"
     monkeypatch.setenv("SCALESHIFT_DEVICE", "cpu")
     assert dispatch.implementation("fourier_sums", x).__module__ == "scaleshift.kernels.cpu.fourier"
+
+
+def test_small_numpy_blocks_stay_on_the_cpu_unless_a_gpu_is_insisted_on(a_gpu, monkeypatch):
+    monkeypatch.delenv("SCALESHIFT_DEVICE", raising=False)
+    small = LARGE[1:]
+    assert dispatch.implementation("fourier_sums", small).__module__ == "scaleshift.kernels.cpu.fourier"
+    monkeypatch.setenv("SCALESHIFT_DEVICE", "cuda")
+    assert dispatch.implementation("fourier_sums", small).__module__ == "scaleshift.kernels.cuda.fourier"
+
+
+def test_work_on_little_data_looks_for_no_gpu():
+    code = f"""{BLOCKER}
+import numpy as np, scaleshift as ss
+from scaleshift.kernels.cuda import choice
+x = np.random.default_rng(0).normal(size=(200, 2))
+ss.DFM(n_bootstrap=0).fit(x, (x[:, 0] > 0).astype(int)).predict(x)
+print(Blocker.ours, choice.gpu_obstacle.cache_info().misses)
+"""
+    assert run_python(code, SCALESHIFT_DEVICE="auto") == "[] 0\n"
+
+
+@pytest.mark.parametrize("version", ["before 14", "14"])
+def test_a_driver_that_is_missing_or_old_is_no_gpu_whatever_cupy_does_about_it(version, monkeypatch):
+    cupy = ModuleType("cupy")
+    cupy.__spec__ = ModuleSpec("cupy", None)
+
+    def is_available():
+        if version == "14":
+            return False
+        raise RuntimeError("cudaErrorInsufficientDriver")
+
+    cupy.is_available = is_available
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    assert choice.gpu_obstacle.__wrapped__().startswith("CuPy sees no GPU")
 
 
 def test_insisting_on_a_gpu_where_there_is_none_is_refused_with_the_reason(no_gpu, monkeypatch):

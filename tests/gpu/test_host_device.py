@@ -133,6 +133,16 @@ def test_a_call_that_fails_gives_its_lanes_back(monkeypatch):
     assert len(made._idle) == 1
 
 
+def test_a_call_that_runs_out_of_memory_says_what_needs_less(host_device, monkeypatch):
+    def full(lane, keys):
+        raise MemoryError("Out of memory allocating 512 bytes")
+
+    monkeypatch.setattr(HostLane, "sort", full)
+    with pytest.raises(MemoryError) as caught:
+        fourier_sums(*fourier_study(100, 5, 3, 5))
+    assert "SCALESHIFT_DEVICE=cpu" in caught.value.__notes__[0]
+
+
 @pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"])
 def test_codes_of_any_type_are_read_in_place(host_device, dtype):
     x, groups, n_groups, frequencies = fourier_study(1000, 5, 3, 5)

@@ -339,7 +339,7 @@ def test_threads_take_turns_and_get_the_same_bits(monkeypatch):
 def test_blocks_are_served_by_the_gpu_where_there_is_one(monkeypatch):
     x, outcomes, components = mixture_study(300, 3)
     for takes, module in ((False, cpu), (True, cuda)):
-        monkeypatch.setattr(dispatch, "takes_host_blocks", lambda takes=takes: takes)
+        monkeypatch.setattr(dispatch, "takes_host_block", lambda size, takes=takes: takes)
         for kernel in ("mixture_sums", "responsibilities"):
             assert dispatch.implementation(kernel, x) is getattr(module, kernel)
     assert_same_bits(
@@ -358,7 +358,7 @@ def test_a_fit_of_slices_is_that_of_the_cpu(host_device, monkeypatch):
     fits = []
     with monkeypatch.context() as patch:
         for takes in (False, True):
-            patch.setattr(dispatch, "takes_host_blocks", lambda takes=takes: takes)
+            patch.setattr(dispatch, "takes_host_block", lambda size, takes=takes: takes)
             slicer = ss.DominoSlicer(n_slices=3, n_mixture_components=8, random_state=0)
             fits.append(slicer.fit(None, x, y, score))
             with host_device.lanes() as lanes:

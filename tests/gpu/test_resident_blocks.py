@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from resident import Resident
+from resident import Device, Resident
 from studies import errors, fourier_study, landmark_study
 
 from scaleshift.kernels import dispatch, reference
@@ -112,3 +112,13 @@ def test_cupy_blocks_are_dispatched_to_the_texts():
     found = dispatch.fourier_sums(Resident(x), groups, n_groups, frequencies)
     np.testing.assert_array_equal(found, fourier_sums(x, groups, n_groups, frequencies))
     assert dispatch.landmark_sums(Resident(x), groups, 3, x[:5], 2.0, "laplace").shape == (3, 6)
+
+
+def test_a_block_on_another_gpu_than_the_current_one_is_served_there(monkeypatch):
+    monkeypatch.setattr(reference, "landmark_sums", lambda *job: Device.current[-1])
+    for kernel in ("moment_sums", "exact_sums"):
+        monkeypatch.setattr(reference, kernel, lambda *job: Device.current[-1])
+        assert getattr(dispatch, kernel)(Resident(np.zeros((2, 1)), device=3)) == 3
+    block = Resident(np.zeros((2, 1)), device=3)
+    assert dispatch.landmark_sums(block, None, 1, None, 1.0, "laplace") == 3
+    assert Device.current == [0]

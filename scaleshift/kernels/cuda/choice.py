@@ -7,13 +7,22 @@ import os
 _VARIABLE = "SCALESHIFT_DEVICE"
 _SMALLEST = 'extern "C" __global__ void nothing() {}'
 _ANSWERS = ("auto", "cpu", "cuda")
+# numbers in a block: with fewer, a core takes a few ms with a thousand features, about what a GPU's call
+# takes, and its first call compiles for seconds
+LEAST_SIZE = 1 << 17
 
 
-def takes_host_blocks() -> bool:
-    """Whether numpy blocks go to a GPU in this process.
+def takes_host_block(size: int) -> bool:
+    """Whether a numpy block goes to a GPU.
 
-    The environment variable SCALESHIFT_DEVICE decides: "auto", the default, takes a GPU where one is usable,
-    "cpu" takes none, "cuda" insists. CuPy's own blocks always stay on their GPU.
+    The environment variable SCALESHIFT_DEVICE decides: "auto", the default, takes a GPU where one is usable
+    and the block is so large that it is worth the way, "cpu" takes none, "cuda" insists, whatever the size.
+    CuPy's own blocks always stay on their GPU.
+
+    Parameters
+    ----------
+    size : int
+        How many numbers the block has: nothing else decides, so that a block goes the same way at every run.
 
     Returns
     -------
@@ -28,21 +37,46 @@ def takes_host_blocks() -> bool:
 
     Examples
     --------
-    >>> isinstance(takes_host_blocks(), bool)
+    >>> isinstance(takes_host_block(1_000_000), bool)
     True
     """
-    wanted = os.environ.get(_VARIABLE) or "auto"
-    if wanted not in _ANSWERS:
-        raise ValueError(f"{_VARIABLE} is {wanted!r}: set it to one of {', '.join(_ANSWERS)}")
-    if wanted == "cpu":
+    if _wanted() == "auto" and size < LEAST_SIZE:
         return False
+    return not host_obstacle()
+
+
+def host_obstacle() -> str:
+    """Say why no numpy block goes to a GPU in this process; empty if large ones do.
+
+    Raises
+    ------
+    ValueError
+        If SCALESHIFT_DEVICE is set to what it cannot be.
+    RuntimeError
+        If it insists on a GPU and none is usable.
+
+    Examples
+    --------
+    >>> isinstance(host_obstacle(), str)
+    True
+    """
+    wanted = _wanted()
+    if wanted == "cpu":
+        return f"{_VARIABLE} is cpu"
     obstacle = gpu_obstacle()
     if obstacle and wanted == "cuda":
         raise RuntimeError(
             f"{_VARIABLE} is cuda, but {obstacle}: `scaleshift doctor` tells what is there, "
             f"{_VARIABLE}=auto computes on the CPU where there is no GPU"
         )
-    return not obstacle
+    return obstacle
+
+
+def _wanted() -> str:
+    wanted = os.environ.get(_VARIABLE) or "auto"
+    if wanted not in _ANSWERS:
+        raise ValueError(f"{_VARIABLE} is {wanted!r}: set it to one of {', '.join(_ANSWERS)}")
+    return wanted
 
 
 @functools.cache
@@ -60,8 +94,11 @@ def gpu_obstacle() -> str:
         import cupy
     except Exception as error:  # a CUDA library that is not there is no ImportError everywhere
         return f"CuPy cannot be imported ({type(error).__name__}: {error})"
-    if not cupy.is_available():
-        return "CuPy sees no GPU"
+    try:
+        if not cupy.is_available():
+            return "CuPy sees no GPU"
+    except Exception as error:  # where there is no driver or an old one, CuPy before 14 raises
+        return f"CuPy sees no GPU ({type(error).__name__}: {error})"
     try:  # without the extra cu12 or cu13, CuPy may come without a compiler
         cupy.RawModule(code=_SMALLEST).get_function("nothing")
     except Exception as error:

@@ -37,6 +37,11 @@ THREADS = 128  # of a block, in every kernel
 # of device memory: the most that a call takes, besides its parameters and what its caller holds
 CALL_BYTES = 1 << 29
 
+_SHORT_OF_MEMORY = (
+    "on the way to a GPU: fewer threads of Dask take less of its memory, and with SCALESHIFT_DEVICE=cpu rows "
+    "on the host take none"
+)
+
 _compiling = threading.Lock()
 _finding = threading.Lock()
 
@@ -120,6 +125,9 @@ class Device:
             lent = [self._lane() for _ in range(count)]
             try:
                 yield lent
+            except MemoryError as error:
+                error.add_note(_SHORT_OF_MEMORY)
+                raise
             finally:
                 for lane in lent:
                     lane.wait()

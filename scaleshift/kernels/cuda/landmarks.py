@@ -1,5 +1,6 @@
 """Landmark class sums on a GPU: see landmarks.cu for how, `cpu.landmarks` for the same on a CPU."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -147,7 +148,7 @@ def _prepare(
     The factors (m,) undo the rounding of the biases.
     """
     m, d = landmarks.shape
-    rate = np.log2(np.e) / (2 * bandwidth**2)
+    rate = math.log2(math.e) / (2 * bandwidth**2)
     scale = 2.0 ** np.rint(np.log2(rate) / 2)
     rate /= scale**2
     centre = landmarks.mean(axis=0).astype(dtype)
