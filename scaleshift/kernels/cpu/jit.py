@@ -62,7 +62,8 @@ def strict_jit(function: Callable[..., Any]) -> Callable[..., Any]:
     >>> is_small(float("nan"))
     False
     """
-    return numba.njit(**_SETTINGS)(function)
+    # said outright: numba would hand down what a caller made by `jit` grants
+    return numba.njit(fastmath=False, **_SETTINGS)(function)
 
 
 def instruction(generator: Callable[..., Any]) -> Callable[..., Any]:
