@@ -3,10 +3,11 @@
     python benchmarks/fourier.py [--prototype FOLDER_OF_gk.py] [--only NAME ...] [--json FILE]
 
 One "element" is one (row, frequency) pair that gives a cosine and a sine. The kernel is timed as a whole
-call: checks, centring, packing and rotation included. "FMA limit" is a loop of nothing but the products of an
-element, columns + 12, in registers (`fma_limit.py`); "with additions" has what rounds its angle as well, three
-additions or one instruction of AVX-512, which some CPUs do elsewhere meanwhile, and others instead. numpy, torch and scikit-learn work in chunks; of the chunks
-of a peer the fastest counts. The prototype is looked for in SCALESHIFT_SHARED too.
+call: checks, centring, packing and rotation included. "FMA limit" is a loop of nothing but the products of
+an element, columns + 12, in registers (`fma_limit.py`); "with additions" has what rounds its angle as well,
+three additions or one instruction of AVX-512, which some CPUs do elsewhere meanwhile, and others instead.
+numpy, torch and scikit-learn work in chunks; of the chunks of a peer the fastest counts. The prototype is
+looked for in SCALESHIFT_SHARED too.
 """
 
 import argparse

@@ -110,3 +110,4 @@ def test_classes_are_confounded_in_sets():
     assert [s.tolist() for s in geometry.confounded(apart, counts)] == [[1, 4]]
     few = np.array([1_000, 1_000, 30, 1_000, 1_000])
     assert [s.tolist() for s in geometry.confounded(apart, few)] == [[0, 2], [1, 4]]
+    assert geometry.confounded(gram[:1, :1], counts[:1]) == []

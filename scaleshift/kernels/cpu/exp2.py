@@ -13,13 +13,14 @@ from numba.core import types
 from scaleshift.kernels.cpu.jit import instruction, jit
 
 _f32 = np.float32
-_ROUND = _f32(12582912.0)  # 1.5 * 2^23: adding it rounds a float32 to the nearest integer, |t| < 2^22
-_LOWEST = _f32(-126.0)  # 2^-126 is the smallest float32 with all its digits
+ROUND = _f32(12582912.0)  # 1.5 * 2^23: adding it rounds a float32 to the nearest integer, |t| < 2^22
+LOWEST = _f32(-126.0)  # 2^-126 is the smallest float32 with all its digits: smaller ones cost 100 cycles
 _MANTISSA_BITS = np.int32(23)
 # 2^q as a polynomial, exactly 1 at 0, fitted such that its error and that of float32 on q in [-1/2, 1/2] are
 # the least together: near -1/2, where results are small, roundings are large
 _P0, _P1, _P2 = _f32(1.0), _f32(0.6931470036506653), _f32(0.24022233486175537)
 _P3, _P4, _P5 = _f32(0.05550743266940117), _f32(0.009671889245510101), _f32(0.0013254587538540363)
+POWER = _P0, _P1, _P2, _P3, _P4, _P5
 _SQRT_HALF = np.int32(0x3F3504F3)  # its bits: mantissas are taken in [sqrt(1/2), sqrt(2))
 _MANTISSA = np.int32(0x007FFFFF)
 # log2(1 + z) / z as a polynomial, fitted for float32 on z in [sqrt(1/2) - 1, sqrt(2) - 1]
@@ -96,9 +97,9 @@ def exp2(t: np.float32) -> np.float32:
 
     2^t = 2^q 2^k with k the nearest integer: 2^q is a polynomial, k is added to the exponent's bits.
     """
-    t = t if t > _LOWEST else _LOWEST
-    shifted = t + _ROUND  # its low bits hold k
-    q = t - (shifted - _ROUND)
+    t = t if t > LOWEST else LOWEST
+    shifted = t + ROUND  # its low bits hold k
+    q = t - (shifted - ROUND)
     p = ((((_P5 * q + _P4) * q + _P3) * q + _P2) * q + _P1) * q + _P0
     return from_bits(np.int32(bits(p) + np.int32(bits(shifted) << _MANTISSA_BITS)))
 

@@ -10,7 +10,7 @@ leave the registers once in a hundred rows.
 import numpy as np
 
 from scaleshift.kernels import reference
-from scaleshift.kernels.cpu.jit import jit, own_frame
+from scaleshift.kernels.cpu.jit import jit, own_frame, strict_jit
 from scaleshift.kernels.cpu.lanes import WIDTH, Lanes, add_to, fraction, spread
 from scaleshift.kernels.cpu.packing import ROWS, make_tile, pack, tiles
 from scaleshift.kernels.cpu.products import Four, column_lines, eight_products, padded
@@ -19,6 +19,7 @@ from scaleshift.kernels.reference import host_codes
 _CENTRE_ROWS = 100
 _SUM_ROWS = 128  # float32 sums of more rows lose digits
 _FAR = 1024.0  # turns: beyond, float32 angles lose digits, and from 2^22 on they are no angles any more
+_LEAST = _FAR / 2.0**127  # turns, so that numbers that float32 does not hold are far whatever the frequencies
 _STEEP = 32.0  # medians of the frequencies: those of laws with heavy tails are far beyond the others
 
 _f32 = np.float32
@@ -115,7 +116,7 @@ def _sums(
     width: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return sums (groups, 2, width) of cos and sin about the centre, and the rows that are too far away."""
-    depth, sizes = len(turns), np.abs(turns)
+    depth, sizes = len(turns), np.maximum(np.abs(turns), _LEAST)
     largest = float(sizes.sum(axis=0).max())
     tile = make_tile(len(rows), n_groups, depth)
     sums, far = np.zeros((n_groups, 2, width)), [rows[:0]]
@@ -123,7 +124,7 @@ def _sums(
         job = codes, low, high, centre, x.dtype.type(1), tile
         starts, stops = pack(x, chosen, *job)
         packed = tile[: starts[-1]]
-        if max(packed.max(), -packed.min()) * largest > _FAR:  # else no row is
+        if float(max(packed.max(), -packed.min())) * largest > _FAR:  # else no row is
             beyond = _beyond(x, chosen, centre, sizes.max(axis=1), largest, _FAR)
             far.append(chosen[beyond])
             starts, stops = pack(x, chosen[~beyond], *job)
@@ -131,7 +132,7 @@ def _sums(
     return sums, np.concatenate(far)
 
 
-@jit
+@strict_jit
 def _beyond(
     x: np.ndarray, rows: np.ndarray, centre: np.ndarray, reach: np.ndarray, largest: float, limit: float
 ) -> np.ndarray:

@@ -62,7 +62,8 @@ def strict_jit(function: Callable[..., Any]) -> Callable[..., Any]:
     >>> is_small(float("nan"))
     False
     """
-    return numba.njit(**_SETTINGS)(function)
+    # said outright: numba would hand down what a caller made by `jit` grants
+    return numba.njit(fastmath=False, **_SETTINGS)(function)
 
 
 def instruction(generator: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,7 +100,7 @@ def own_frame(_context: Any) -> Any:
 
 @instruction
 def part_of_caller(_context: Any) -> Any:
-    """Make the function that calls this a part of its callers, however large: its tuples stay in registers."""
+    """Make the function that calls this part of its callers, however large: its tuples stay in registers."""
 
     def generate(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
         builder.function.attributes.add("alwaysinline")

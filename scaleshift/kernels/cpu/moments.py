@@ -1,13 +1,12 @@
 """How are class moments summed? One read of the rows, each value added to its class in float64."""
 
-import math
-
 import numpy as np
 
 from scaleshift.kernels.cpu.jit import jit, wide_frame
+from scaleshift.kernels.cpu.work import zeros
 from scaleshift.kernels.reference import host_codes
 
-_LINE = 8  # float64 numbers of a cache line
+_LINE = 8  # float64 numbers of a cache line: sums that straddle two lines take up to 1.5 times as long
 
 
 def moment_sums(
@@ -38,20 +37,12 @@ def moment_sums(
     if x.dtype not in (np.float32, np.float64):
         x = x.astype(np.float64)
     d = x.shape[1]
-    sums = _zeros(n_groups, 2, -(-d // _LINE) * _LINE)
+    sums = zeros((n_groups, 2, -(-d // _LINE) * _LINE), np.float64)
     if weight is None:
         _add_rows(x, codes, sums)
     else:
         _add_weighted(x, codes, np.asarray(weight, np.float64), sums)
     return np.ascontiguousarray(sums[:, :, :d])
-
-
-def _zeros(*shape: int) -> np.ndarray:
-    """Whose first number starts a cache line: sums that straddle two lines take up to 1.5 times as long."""
-    size = math.prod(shape)
-    buffer = np.zeros(size + _LINE)
-    skip = -buffer.ctypes.data % (8 * _LINE) // 8
-    return buffer[skip : skip + size].reshape(shape)
 
 
 @jit

@@ -21,13 +21,15 @@ Four = Any
 def column_lines(weights: np.ndarray) -> np.ndarray:
     """Return weights (m, d) transposed, in float32, zero-padded to whole blocks and registers.
 
+    One block at least, also where there are no columns.
+
     Examples
     --------
     >>> column_lines(np.ones((3, 2))).shape
     (5, 128)
     """
     width, depth = weights.shape
-    lines = work_rows(-(-depth // COLUMNS) * COLUMNS, width)
+    lines = work_rows(max(-(-depth // COLUMNS), 1) * COLUMNS, width)
     lines[:depth, :width] = weights.T
     return lines
 

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 _PAGE = 4096
 
@@ -31,7 +32,18 @@ def work_rows(*shape: int) -> np.ndarray:
     """
     *leading, width = shape
     stride = 128 * (-(-width // 128) | 1)
-    size = math.prod(leading) * stride
-    buffer = np.zeros(size + _PAGE // 4, dtype=np.float32)
-    skip = -buffer.ctypes.data % _PAGE // 4
-    return buffer[skip : skip + size].reshape(*leading, stride)
+    return zeros((*leading, stride), np.float32)
+
+
+def zeros(shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
+    """Return C-contiguous zeros of which the first starts on a page.
+
+    Examples
+    --------
+    >>> zeros((3, 8), np.float64).ctypes.data % 4096
+    0
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    buffer = np.zeros(size + _PAGE, dtype=np.uint8)
+    skip = -buffer.ctypes.data % _PAGE
+    return buffer[skip : skip + size].view(dtype).reshape(shape)

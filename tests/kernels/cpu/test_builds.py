@@ -10,7 +10,7 @@ import llvmlite.binding
 import pytest
 
 KERNELS = Path(__file__).parents[1]
-# of each kernel those that compare with float64, and those of digits where rows are many
+# of each kernel those that compare with float64, those of digits where rows are many, and of FMAs
 TESTS = [
     "cpu/test_jit.py",
     "cpu/test_exp2.py",
@@ -23,10 +23,12 @@ TESTS = [
     "cpu/test_fourier_sums.py::test_sums_agree_with_the_reference_for_any_number_of_frequencies",
     "cpu/test_fourier_sums.py::test_many_alike_rows_of_one_group_lose_no_digits",
     "cpu/test_fourier_sums.py::test_an_offset_costs_no_accuracy",
+    "cpu/test_fourier_sums.py::test_the_machine_code_holds_packed_fma",
     "cpu/test_landmark_sums.py::test_sums_agree_with_the_reference_for_any_number_of_columns",
     "cpu/test_landmark_sums.py::test_sums_agree_with_the_reference_for_any_number_of_landmarks",
     "cpu/test_landmark_sums.py::test_a_hundred_thousand_equal_rows_lose_no_digits",
     "cpu/test_landmark_sums.py::test_landmarks_many_bandwidths_apart_cost_few_digits",
+    "cpu/test_landmark_sums.py::test_the_machine_code_holds_packed_fma",
     "cpu/test_scatter_cpu.py::test_sums_are_those_of_the_reference",
     "cpu/test_scatter_cpu.py::test_many_rows_cost_float32_no_digits",
     "test_energy_sums.py",

@@ -37,3 +37,16 @@ def test_strict_kernels_know_nan_and_infinity():
 
     assert [is_near(x) for x in (3.0, 1e300, np.inf, np.nan)] == [True, False, False, False]
     assert is_near.targetoptions["nogil"]
+
+
+def test_strict_kernels_stay_strict_where_a_fast_one_calls_them():
+    @strict_jit
+    def is_nan(x):
+        return x != x
+
+    @jit
+    def call(x):
+        return is_nan(x)
+
+    assert call(np.nan)
+    assert is_nan(np.nan)
