@@ -40,10 +40,7 @@ def library(x: Array) -> str:
 
 
 def namespace(x: Array) -> Any:
-    """Return the functions that serve an array: those of numpy, or of its own library.
-
-    CuPy's arrays have no `__array_namespace__`.
-    """
+    """Return the functions that serve an array: its library's, since CuPy's have no `__array_namespace__`."""
     return np if isinstance(x, np.ndarray) else importlib.import_module(library(x))
 
 

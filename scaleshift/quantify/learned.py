@@ -63,8 +63,6 @@ def _confounded(
     if unknown is not None:
         gram, counts, own = np.pad(gram, (0, 1)), np.append(counts, np.inf), np.append(own, 0)
         names = [*names, unknown]
-    if len(gram) < 2:
-        return []
     return [[names[i] for i in found] for found in geometry.confounded(gram, counts, own)]
 
 

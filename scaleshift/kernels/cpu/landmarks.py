@@ -6,8 +6,6 @@ additions. The power is a polynomial. Rows of a group stand side by side, so tha
 once in a hundred rows.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from scaleshift.kernels import reference
@@ -29,14 +27,9 @@ from scaleshift.kernels.cpu.packing import ROWS, make_tile, pack, tiles
 from scaleshift.kernels.cpu.products import Four, column_lines, eight_products, padded
 from scaleshift.kernels.cpu.work import work_rows
 from scaleshift.kernels.reference import check_columns, host_codes
+from scaleshift.kernels.scaled import FAR, SIGHT, UNSEEN, Scaled, scaled
 
 _SUM_ROWS = 128  # float32 sums of more rows lose digits where all rows look alike; whole registers
-
-# in units of sqrt(-t), that is, of 1.2 bandwidths
-_SIGHT = 11.25  # of a landmark: beyond, kernel values are below 2^-126, the smallest that float32 holds
-_FAR = 16.0  # from the centre: beyond, t has an error of 1e-7 |x|^2, which is 3e-5, and more
-
-_UNSEEN = np.float32(-1e6)  # in place of -|x|^2 or -|z|^2: kernel values are 2^-126
 _MINUS_LOG2E = np.float32(-np.log2(np.e))
 _ZERO = np.float32(0)
 
@@ -87,55 +80,13 @@ def landmark_sums(
     codes = host_codes(groups, n_groups, x.shape[0])
     if x.dtype not in (np.float32, np.float64):
         x = x.astype(np.float64)
-    plan = _prepare(np.asarray(landmarks, dtype=np.float64), bandwidth, x.dtype)
-    if plan.reach <= _FAR:
+    landmarks = np.asarray(landmarks, dtype=np.float64)
+    plan = scaled(landmarks, bandwidth, x.dtype, padded(len(landmarks)))
+    if plan.reach <= FAR:
         return _add_block(x, codes, n_groups, plan)
     between = _between(x, codes, plan.centre, plan.scale, plan.rate, plan.reach)
     sums = _add_block(x, np.where(between, np.int32(-1), codes), n_groups, plan)
     return sums + reference.landmark_sums(x[between], codes[between], n_groups, landmarks, bandwidth)
-
-
-class _Plan(NamedTuple):
-    """Landmarks as the kernel wants them: about their mean, and scaled such that t = -rate |x - z|^2."""
-
-    n_landmarks: int
-    centre: np.ndarray  # (d,) of the dtype of x
-    scale: np.floating  # a power of 2, which costs no digits and keeps squares in float32's range
-    rate: float  # in [1/2, 2]
-    reach: float  # distance of the farthest landmark from the centre in units of sqrt(-t)
-    weights: np.ndarray  # (depth, stride) float32: 2 rate z, column by column
-    biases: np.ndarray  # (width,) float32: -rate |z|^2
-    corrections: np.ndarray  # (m,): factors that undo the rounding of the biases
-
-
-def _prepare(landmarks: np.ndarray, bandwidth: float, dtype: np.dtype) -> _Plan:
-    """Centre and scale landmarks, padded with landmarks that see nothing."""
-    m, d = landmarks.shape
-    rate = np.log2(np.e) / (2 * bandwidth**2)
-    scale = 2.0 ** np.rint(np.log2(rate) / 2)
-    rate /= scale**2
-    centre = landmarks.mean(axis=0).astype(dtype)
-    z = np.clip((landmarks - centre) * scale, -1e100, 1e100)  # so that squares are finite
-    squares = rate * (z * z).sum(axis=1)
-    seeing = np.flatnonzero(squares <= (_FAR + _SIGHT) ** 2)
-    weights = np.zeros((m, d), dtype=np.float32)
-    weights[seeing] = 2 * rate * z[seeing]
-    # |z|^2 is that of the rounded weights: a landmark displaced by 1e-7 |z| does less harm than an error of
-    # 1e-7 |z|^2 in every t
-    exact = np.full(padded(m), np.float64(_UNSEEN))
-    exact[seeing] = -(weights[seeing].astype(np.float64) ** 2).sum(axis=1) / (4 * rate)
-    biases = work_rows(1, padded(m))[0, : padded(m)]
-    biases[:] = exact
-    return _Plan(
-        m,
-        centre,
-        dtype.type(scale),
-        rate,
-        float(squares.max() ** 0.5),
-        column_lines(weights),
-        biases,
-        np.exp2(exact - biases)[:m],
-    )
 
 
 @strict_jit
@@ -149,26 +100,28 @@ def _between(
             square = 0.0
             for k in range(x.shape[1]):
                 square += ((np.float64(x[i, k]) - centre[k]) * scale) ** 2
-            result[i] = _FAR**2 < rate * square < (reach + _SIGHT) ** 2
+            result[i] = FAR**2 < rate * square < (reach + SIGHT) ** 2
     return result
 
 
-def _add_block(x: np.ndarray, codes: np.ndarray, n_groups: int, plan: _Plan) -> np.ndarray:
+def _add_block(x: np.ndarray, codes: np.ndarray, n_groups: int, plan: Scaled) -> np.ndarray:
     """Return the sums (n_groups, m + 1) of a block, which is packed tile by tile."""
-    m, depth = plan.n_landmarks, len(plan.weights)
-    limit = (min(plan.reach, _FAR) + _SIGHT) ** 2
+    weights, biases = column_lines(plan.weights), work_rows(1, plan.biases.size)[0, : plan.biases.size]
+    biases[:] = plan.biases
+    depth = len(weights)
+    limit = (min(plan.reach, FAR) + SIGHT) ** 2
     rows = np.flatnonzero(codes >= 0)
     tile = make_tile(len(rows), n_groups, depth)
     shifts = np.empty(len(tile), dtype=np.float32)
     values = work_rows(_SUM_ROWS * WIDTH)[: _SUM_ROWS * WIDTH]
-    sums = np.zeros((n_groups, plan.biases.size))
+    sums = np.zeros((n_groups, biases.size))
     residuals = np.zeros(n_groups)
     for chosen, low, high in tiles(rows, codes, n_groups, depth):
         starts, stops = pack(x, chosen, codes, low, high, plan.centre, plan.scale, tile)
         _shift(tile, starts, stops, plan.rate, limit, shifts)
-        job = tile, shifts, starts, stops, plan.weights, plan.biases, values
+        job = tile, shifts, starts, stops, weights, biases, values
         _add_groups(*job, sums[low:high], residuals[low:high])
-    return np.column_stack([sums[:, :m] * plan.corrections, residuals])
+    return np.column_stack([sums[:, : plan.corrections.size] * plan.corrections, residuals])
 
 
 @strict_jit
@@ -185,8 +138,8 @@ def _shift(
             shifts[i] = -exponent
             if not exponent <= limit:  # or it is NaN
                 tile[i] = 0
-                shifts[i] = _UNSEEN
-        shifts[stops[group] : starts[group + 1]] = _UNSEEN
+                shifts[i] = UNSEEN
+        shifts[stops[group] : starts[group + 1]] = UNSEEN
 
 
 @jit
