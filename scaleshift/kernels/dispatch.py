@@ -80,10 +80,10 @@ def implementation(kernel: str, x: Array) -> Callable[..., Any]:
     return getattr(importlib.import_module(modules.get(name, _REFERENCE)), kernel)
 
 
-def _served(kernel: str, x: Array, *arguments: Any, **named: Any) -> Any:
+def _served(name: str, x: Array, /, *arguments: Any, **named: Any) -> Any:
     """Call what serves a block."""
     with _beside(x):
-        return implementation(kernel, x)(x, *arguments, **named)
+        return implementation(name, x)(x, *arguments, **named)
 
 
 def _beside(x: Array) -> AbstractContextManager[Any]:
