@@ -1,6 +1,6 @@
 """How much sooner is a pass over when two threads, or two worker processes, do the work of one?
 
-    python benchmarks/threads.py [--blocks 32] [--rounds 9] [--folder DIR] [--json FILE]
+    python benchmarks/threads.py [--blocks 128] [--rounds 5] [--folder DIR] [--json FILE]
 
 The same work, 10 columns and Fourier class sums with D = 1000, wall seconds, interleaved: the library's pass
 over rows in memory, in chunks of the default size; `DFM.fit` over a store on one and two threads; the same on
@@ -122,10 +122,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--blocks", type=int, default=32, help="chunks of rows")
+    parser.add_argument("--blocks", type=int, default=128, help="chunks of rows")
     parser.add_argument("--folder", type=Path, help="where to write the study")
     parser.add_argument("--json", metavar="FILE", help="write the results here")
-    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     facts = machine()
     print(", ".join(f"{key} {value}" for key, value in facts.items()))
