@@ -20,6 +20,7 @@ from scaleshift.cli.label import label as label_command
 from scaleshift.cli.quantify import quantify as quantify_command
 from scaleshift.cli.slices import slices as slices_command
 from scaleshift.errors import ScaleshiftError
+from scaleshift.kernels.cuda.choice import DeviceError
 
 
 class Commands(click.Group):
@@ -31,7 +32,7 @@ class Commands(click.Group):
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
-        except ScaleshiftError as error:
+        except (ScaleshiftError, DeviceError) as error:
             raise click.ClickException(str(error)) from error
         except OSError as error:  # a full disk, a read-only folder; a closed pipe is click's own business
             if error.errno == errno.EPIPE:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from scaleshift.doctor.finding import Finding, without_user
 from scaleshift.doctor.packages import installed
-from scaleshift.kernels.cuda.choice import host_obstacle
+from scaleshift.kernels.cuda.choice import DeviceError, host_obstacle
 
 FIRST_OF_CUDA_13 = 580  # the driver's first number; older ones run CUDA 12
 KERNEL_MODULE = Path("/proc/driver/nvidia/version")
@@ -98,7 +98,7 @@ def _host_blocks() -> Finding:
     name = "chunks on the host"
     try:
         obstacle = host_obstacle()
-    except (ValueError, RuntimeError) as error:
+    except DeviceError as error:
         return Finding(name, "problem", without_user(str(error)), "set SCALESHIFT_DEVICE to auto or cpu")
     value = f"stay on the CPU: {without_user(obstacle)}" if obstacle else "go to the GPU where they are large"
     return Finding(name, "ok", value, facts={"gpu": not obstacle})

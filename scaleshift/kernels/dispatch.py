@@ -60,7 +60,7 @@ def implementation(kernel: str, x: Array) -> Callable[..., Any]:
     ------
     TypeError
         If the block is neither numpy nor CuPy, or sparse where there is no kernel for it.
-    RuntimeError
+    DeviceError
         If SCALESHIFT_DEVICE insists on a GPU and none is usable.
 
     Examples

@@ -10,7 +10,10 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+import scaleshift as ss
+from scaleshift.cli import main
 from scaleshift.kernels import dispatch
 from scaleshift.kernels.cuda import choice
 from scaleshift.kernels.cuda.device import Kernels
@@ -158,14 +161,30 @@ def test_a_driver_that_is_missing_or_old_is_no_gpu_whatever_cupy_does_about_it(v
 
 def test_insisting_on_a_gpu_where_there_is_none_is_refused_with_the_reason(no_gpu, monkeypatch):
     monkeypatch.setenv("SCALESHIFT_DEVICE", "cuda")
-    with pytest.raises(RuntimeError, match=r"SCALESHIFT_DEVICE is cuda, but CuPy sees no GPU: .* doctor"):
+    with pytest.raises(
+        choice.DeviceError, match=r"SCALESHIFT_DEVICE is cuda, but CuPy sees no GPU: .* doctor"
+    ):
         dispatch.fourier_sums(np.zeros((3, 1)), np.zeros(3, int), 1, np.ones((1, 1)))
 
 
 def test_another_device_than_there_is_is_refused(monkeypatch):
     monkeypatch.setenv("SCALESHIFT_DEVICE", "tpu")
-    with pytest.raises(ValueError, match="SCALESHIFT_DEVICE is 'tpu': set it to one of auto, cpu, cuda"):
+    with pytest.raises(
+        choice.DeviceError, match="SCALESHIFT_DEVICE is 'tpu': set it to one of auto, cpu, cuda"
+    ):
         dispatch.fourier_sums(np.zeros((3, 1)), np.zeros(3, int), 1, np.ones((1, 1)))
+
+
+def test_the_command_line_says_so_in_one_line(tmp_path, monkeypatch):
+    x = np.random.default_rng(0).normal(size=(200, 2)).astype("f4")
+    cells = ss.as_cells(x, sample=np.repeat(["a", "b"], 100), label=np.tile(["p", "q"], 100))
+    ss.write_cells(cells, tmp_path / "s.zarr")
+    monkeypatch.setenv("SCALESHIFT_DEVICE", "tpu")
+    job = ["quantify", str(tmp_path / "s.zarr"), "--source", "sample == a", "--method", "soft-landmarks"]
+    told = CliRunner().invoke(main, [*job, "--output", str(tmp_path / "out")])
+    assert told.exit_code == 1
+    assert "Error: SCALESHIFT_DEVICE is 'tpu'" in told.output
+    assert "Traceback" not in told.output
 
 
 @pytest.mark.parametrize("name", ["fourier", "landmarks"])

@@ -12,6 +12,10 @@ _ANSWERS = ("auto", "cpu", "cuda")
 LEAST_SIZE = 1 << 17
 
 
+class DeviceError(RuntimeError):
+    """What SCALESHIFT_DEVICE asks for is not to be had."""
+
+
 def takes_host_block(size: int) -> bool:
     """Whether a numpy block goes to a GPU.
 
@@ -30,10 +34,8 @@ def takes_host_block(size: int) -> bool:
 
     Raises
     ------
-    ValueError
-        If the variable is set to anything else.
-    RuntimeError
-        If it insists on a GPU and none is usable.
+    DeviceError
+        If the variable is set to anything else, or insists on a GPU and none is usable.
 
     Examples
     --------
@@ -50,10 +52,8 @@ def host_obstacle() -> str:
 
     Raises
     ------
-    ValueError
-        If SCALESHIFT_DEVICE is set to what it cannot be.
-    RuntimeError
-        If it insists on a GPU and none is usable.
+    DeviceError
+        If SCALESHIFT_DEVICE is set to what it cannot be, or insists on a GPU and none is usable.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def host_obstacle() -> str:
         return f"{_VARIABLE} is cpu"
     obstacle = gpu_obstacle()
     if obstacle and wanted == "cuda":
-        raise RuntimeError(
+        raise DeviceError(
             f"{_VARIABLE} is cuda, but {obstacle}: `scaleshift doctor` tells what is there, "
             f"{_VARIABLE}=auto computes on the CPU where there is no GPU"
         )
@@ -75,7 +75,7 @@ def host_obstacle() -> str:
 def _wanted() -> str:
     wanted = os.environ.get(_VARIABLE) or "auto"
     if wanted not in _ANSWERS:
-        raise ValueError(f"{_VARIABLE} is {wanted!r}: set it to one of {', '.join(_ANSWERS)}")
+        raise DeviceError(f"{_VARIABLE} is {wanted!r}: set it to one of {', '.join(_ANSWERS)}")
     return wanted
 
 
