@@ -1,4 +1,4 @@
-"""Which rows belong together?  Runs of one category, and pieces of whole categories, in the order of the rows."""
+"""Which rows belong together?  Runs of one category, and pieces of rows that hold whole categories."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _runs(block: Block, name: str) -> dict[str, np.ndarray]:
 
 
 def _joined(a: dict[str, np.ndarray], b: dict[str, np.ndarray], most: int) -> dict[str, np.ndarray]:
-    """Runs of two neighbours; one that goes on is one. No more than are needed to see that there are too many."""
+    """Runs of two neighbours; one that goes on is one. Of too many, one more than are allowed."""
     goes_on = a["code"].size and b["code"].size and a["code"][-1] == b["code"][0]
     first = 1 if goes_on else 0
     return {key: np.concatenate([a[key], b[key][first:]])[: most + 1] for key in a}

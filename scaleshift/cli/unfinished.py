@@ -36,7 +36,7 @@ class Unfinished:
         Raises
         ------
         DataError
-            If an interrupted run of this very job would be thrown away, or one of another job be gone on with.
+            If an interrupted run of this job would be thrown away, or one of another job gone on with.
         """
         from scaleshift import checkpoint
         from scaleshift.blocks import resuming
@@ -49,8 +49,8 @@ class Unfinished:
             raise DataError(f"{self.path} is no folder of an interrupted run: choose another --output")
         if found is not None and found.fingerprint == fingerprint and not self.resume:
             raise DataError(
-                f"{self.path} holds what an interrupted run of this command has finished: go on with --resume, "
-                "or delete it to begin anew"
+                f"{self.path} holds what an interrupted run of this command has finished: go on with "
+                "--resume, or delete it to begin anew"
             )
         if found is not None and found.fingerprint != fingerprint:
             if self.resume:
