@@ -10,9 +10,7 @@ from typing import Any
 import click
 
 from scaleshift.cli.progress import ProgressBar
-from scaleshift.errors import ScaleshiftError
-
-SECONDS = 10  # for a scheduler to answer
+from scaleshift.errors import ClusterError, ScaleshiftError
 
 TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".png", ".pdf", ".json", ".txt")
 
@@ -93,9 +91,9 @@ def computing(scheduler: str, quiet: bool) -> Iterator[None]:
 
 
 def _client(address: str) -> Any:
-    from scaleshift.blocks import graph
+    from scaleshift import cluster
 
     try:
-        return graph.connect(address, SECONDS, set_as_default=True)
-    except (OSError, ValueError) as error:
-        raise ScaleshiftError(f"--scheduler {address}: no Dask scheduler answers there ({error})") from error
+        return cluster.connect(address)
+    except ClusterError as error:
+        raise ScaleshiftError(f"--scheduler {address}: {error}") from error
