@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
+from scaleshift.cli import clusters
 from scaleshift.cli.progress import ProgressBar
-from scaleshift.errors import ClusterError, ScaleshiftError
+from scaleshift.errors import ScaleshiftError
 
 TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".png", ".pdf", ".json", ".txt")
 
@@ -43,8 +44,10 @@ scheduler = click.option(
     "--scheduler",
     default="local",
     show_default=True,
-    metavar="local|ADDRESS",
-    help="Where to compute: threads of this machine, or a Dask scheduler (progress: see its dashboard).",
+    metavar="local|processes|cuda|ADDRESS|FILE.json|slurm[:FILE]|...",
+    help="Where to compute. local: threads of this machine. processes, cuda: processes of its cores or GPUs. "
+    "A Dask scheduler: its ADDRESS, or the file it wrote. slurm, slurm-runner (under srun), jobqueue, "
+    "kubernetes: what is started for it. :FILE is YAML, with options as scaleshift.cluster.connect takes them.",
 )
 
 
@@ -84,16 +87,7 @@ def computing(scheduler: str, quiet: bool) -> Iterator[None]:
     """Compute on this scheduler, with a progress bar for passes that take longer than 2 s."""
     with contextlib.ExitStack() as stack:
         if scheduler != "local":
-            stack.enter_context(_client(scheduler))
+            stack.enter_context(clusters.on(scheduler))
         if not quiet:
             stack.enter_context(ProgressBar())
         yield
-
-
-def _client(address: str) -> Any:
-    from scaleshift import cluster
-
-    try:
-        return cluster.connect(address)
-    except ClusterError as error:
-        raise ScaleshiftError(f"--scheduler {address}: {error}") from error

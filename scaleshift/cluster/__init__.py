@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -120,6 +119,7 @@ def connect(where: Any = "local", **options: Any) -> Client:
     3
     """
     from scaleshift.cluster import existing
+    from scaleshift.cluster import options as options_of
 
     if not isinstance(where, str):
         return existing.beside(where, options)
@@ -127,13 +127,7 @@ def connect(where: Any = "local", **options: Any) -> Client:
         return KINDS[where](options)
     if "://" in where or where.endswith(".json"):
         return existing.at(where, **options)
-    raise ClusterError(_unknown(where))
-
-
-def _unknown(where: str) -> str:
-    near = difflib.get_close_matches(where.lower(), KINDS, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    kinds = ", ".join(KINDS)
-    return (
-        f"no kind of cluster is called {where!r}: {hint}There are {kinds}, and addresses like tcp://host:8786"
+    raise ClusterError(
+        f"no kind of cluster is called {where!r}{options_of.meant(where, KINDS)} There are "
+        f"{', '.join(KINDS)}, addresses like tcp://host:8786, and scheduler files, *.json"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import socket
 import ssl
 import warnings
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ from typing import Any
 
 from distributed import Client, comm
 from distributed.security import Security
+from tornado.iostream import StreamClosedError
 
 from scaleshift.errors import ClusterError
 
@@ -76,37 +78,39 @@ def at(
     """
     address = where if "://" in where else _written(Path(where))
     security = certificates(security, ca, cert, key)
-    if address.startswith("tls://") and not security.get_connection_args("client").get("ssl_context"):
-        raise ClusterError(
-            f"{public(address)} wants TLS, and there are no certificates: give ca=, cert= and key=, or set "
-            "distributed.comm.tls.ca-file, .client.cert and .client.key in Dask's configuration"
-        )
-    client = reach(address, SECONDS if timeout is None else timeout, security=security, **options)
+    client = reach(address, SECONDS if timeout is None else timeout, security, **options)
     try:
-        _compare(client, public(address))
+        compare(client, public(address))
     except BaseException:
         client.close()
         raise
     return client
 
 
-def reach(address: str, seconds: float, *, security: Security | None = None, **options: Any) -> Client:
+def reach(address: str, seconds: float, security: Security | None = None, **options: Any) -> Client:
     """A client of the scheduler at an address; ClusterError, without what may be secret in it, elsewhere."""
-    security = security or Security()
+    security = security or certificates(None, None, None, None)
+    if address.startswith("tls://") and not security.get_connection_args("client").get("ssl_context"):
+        raise ClusterError(
+            f"{public(address)} wants TLS, and there are no certificates: give ca=, cert= and key=, or set "
+            "distributed.comm.tls.ca-file, .client.cert and .client.key in Dask's configuration"
+        )
+    if security.require_encryption and address.startswith(("tcp://", "ws://")):
+        raise ClusterError(f"{public(address)} is without TLS, and certificates ask for it: write tls://")
     # Asked first: a Client that fails stays behind half made; where it is garbage-collected as another one
     # starts, both wait forever for one lock.
     try:
         with ThreadPoolExecutor(1) as thread:  # where no event loop runs, as it does in a notebook
             thread.submit(asyncio.run, _ask(address, seconds, security)).result()
-    except (TimeoutError, OSError, ValueError) as error:
-        raise ClusterError(_reason(public(address), seconds, error)) from error
-    with warnings.catch_warnings(action="ignore"):  # of versions, which `differences` tells too
-        return Client(address, timeout=seconds, security=security, **options)
+        with warnings.catch_warnings(action="ignore"):  # of versions, which `compare` tells
+            return Client(address, timeout=seconds, security=security, **options)
+    except (OSError, ValueError) as error:
+        raise ClusterError(_reason(address, seconds, error)) from error
 
 
 async def _ask(address: str, seconds: float, security: Security) -> None:
     arguments = security.get_connection_args("client")
-    answering = await asyncio.wait_for(comm.connect(address, timeout=seconds, **arguments), seconds)
+    answering = await asyncio.wait_for(comm.connect(address, timeout=seconds, **arguments), seconds + 1)
     await answering.close()
 
 
@@ -174,7 +178,7 @@ def versions(client: Client) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return found["client"]["packages"], [node["packages"] for node in nodes if node]
 
 
-def _compare(client: Client, shown: str) -> None:
+def compare(client: Client, shown: str) -> None:
     """ClusterError where versions differ so that work would fail; a warning where numbers might differ."""
     unlike = dict(_unlike(*versions(client)))
     if not unlike:
@@ -213,10 +217,36 @@ def _written(path: Path) -> str:
     return str(address)
 
 
-def _reason(shown: str, seconds: float, error: BaseException) -> str:
-    """Why nobody could be talked to, by what stands at the root of the error."""
+def _reason(address: str, seconds: float, error: BaseException) -> str:
+    """Why nobody could be talked to, by what stands at the root of the error.
+
+    The errors' own words are left out: they hold the whole address.
+    """
+    shown = public(address)
+    if isinstance(error, ValueError):
+        return f"{shown} is no address of a scheduler: write one like tcp://host:8786"
     causes = [error]
-    while (cause := causes[-1].__cause__ or causes[-1].__context__) is not None:
-        causes.append(cause)
-    told = " / ".join(f"{type(e).__name__}: {e}" for e in causes)
-    return f"no Dask scheduler answers at {shown} within {seconds:g} s ({told})"
+    while (deeper := causes[-1].__cause__ or causes[-1].__context__) is not None:
+        causes.append(deeper)
+    return f"no Dask scheduler answers at {shown}: {_cause(causes, address.startswith('tls://'), seconds)}"
+
+
+def _cause(causes: list[BaseException], tls: bool, seconds: float) -> str:
+    def among(*kinds: type[BaseException]) -> BaseException | None:
+        return next((cause for cause in causes if isinstance(cause, kinds)), None)
+
+    if among(ssl.SSLCertVerificationError):
+        return "TLS is refused here, since it shows a certificate that ca= has not signed"
+    if among(ConnectionRefusedError):
+        return "nobody listens there"
+    hung_up = among(ConnectionError, StreamClosedError, ssl.SSLEOFError)
+    refused = among(ssl.SSLError)
+    if tls and (hung_up or (refused and "ALERT" in str(refused))):
+        return "TLS is refused there, as it is where its own ca has not signed the certificate given as cert="
+    if refused:
+        return "what listens there does not talk TLS; is it tcp://?"
+    if hung_up:
+        return "it hung up; if it wants TLS, write tls:// and give ca=, cert= and key="
+    if among(socket.gaierror):
+        return "there is no host of this name"
+    return f"nothing came within {seconds:g} s"

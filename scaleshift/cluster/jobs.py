@@ -14,11 +14,12 @@ from typing import Any
 
 import dask
 
+from scaleshift.cluster.machine import LOOPBACK
+from scaleshift.cluster.options import check, meant, said
 from scaleshift.cluster.owner import Owner
 from scaleshift.cluster.settings import ONE_BLAS_THREAD, as_environment, chosen
 from scaleshift.errors import ClusterError
 
-LOOPBACK = "127.0.0.1:0"
 INSTALL = 'pip install "scaleshift[slurm]"'
 BASE = "JobQueueCluster"
 MARGIN = 120  # seconds before the walltime at which the last worker has handed its results on
@@ -43,9 +44,10 @@ def jobqueue(options: dict[str, Any]) -> Owner:
     ClusterError
         Without the package, without such a class, or where options are missing.
     """
-    options = dict(options)
+    made = _class(options.get("cluster"))
+    options = {name: value for name, value in options.items() if name != "cluster"}
+    check(made.__name__, options, [made, made.job_cls], own=["jobs"])
     settings = chosen(options)
-    made = _class(options.pop("cluster", None))
     options, jobs = prepared(made, options, settings)
     with dask.config.set(settings):
         cluster = _made(made, options)
@@ -170,11 +172,13 @@ def _class(given: Any) -> Any:
         try:
             import dask_jobqueue
         except ImportError as error:
-            raise ClusterError(f"jobs need dask-jobqueue ({error}): {INSTALL}") from error
+            raise ClusterError(f"jobs need dask-jobqueue ({said(error)}): {INSTALL}") from error
     known = sorted(name for name in vars(dask_jobqueue) if name.endswith("Cluster") and name != BASE)
     found = getattr(dask_jobqueue, given) if given in known else given
     if not (isinstance(found, type) and issubclass(found, dask_jobqueue.JobQueueCluster)):
-        raise ClusterError(f"cluster={given!r} is no class of dask-jobqueue: it has {', '.join(known)}")
+        raise ClusterError(
+            f"cluster={given!r} is no class of dask-jobqueue{meant(str(given), known)} It has {', '.join(known)}"
+        )
     return found
 
 
@@ -205,7 +209,7 @@ def _made(made: Any, options: dict[str, Any]) -> Any:
             f"TLS between jobs: {error}; {INSTALL}, or security=None on a network of your own"
         ) from error
     except (OSError, TypeError, ValueError) as error:
-        raise ClusterError(f"{made.__name__}: {error}") from error
+        raise ClusterError(f"{made.__name__}: {said(error)}") from error
 
 
 def _send(cluster: Any) -> None:
@@ -217,13 +221,32 @@ def _send(cluster: Any) -> None:
     try:
         cluster.sync(sent)
     except (OSError, RuntimeError, ValueError) as error:
-        raise ClusterError(f"the job was refused: {' '.join(str(error).split())}") from error
+        raise ClusterError(f"the job was refused: {said(error)}") from error
 
 
 def _revive(cluster: Any) -> None:
     """Send a job again where one has ended, at its walltime or with its node: Dask alone does not."""
     from tornado.ioloop import PeriodicCallback
 
-    look = PeriodicCallback(lambda: cluster.scale(jobs=len(cluster.worker_spec)), REVIVE)
-    cluster.periodic_callbacks["jobs that have ended"] = look  # ends with the cluster
-    cluster.loop.add_callback(look.start)
+    began: set[Any] = set()  # jobs whose workers were there
+    missed: set[Any] = set()  # those that the last look missed: a nanny may be starting a worker anew
+
+    def look() -> None:
+        there = {worker.name for worker in cluster.scheduler.workers.values()}
+        wanted = len(cluster.worker_spec)
+        missing = set()
+        for job, spec in list(cluster.worker_spec.items()):
+            if there.intersection(f"{job}{suffix}" for suffix in spec.get("group", [""])):
+                began.add(job)
+            elif job in missed:
+                del cluster.worker_spec[job]
+            elif job in began:
+                missing.add(job)
+        missed.clear()
+        missed.update(missing)
+        if len(cluster.worker_spec) < wanted:
+            cluster.scale(jobs=wanted)
+
+    again = PeriodicCallback(look, REVIVE)
+    cluster.periodic_callbacks["jobs that have ended"] = again  # stops with the cluster
+    cluster.loop.add_callback(again.start)

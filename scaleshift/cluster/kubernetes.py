@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import dask
+
+from scaleshift.cluster.existing import compare
+from scaleshift.cluster.options import check, said
 from scaleshift.cluster.owner import Owner
 from scaleshift.cluster.settings import ONE_BLAS_THREAD, as_environment, chosen
 from scaleshift.errors import ClusterError
@@ -37,15 +41,23 @@ def kubernetes(options: dict[str, Any]) -> Owner:
         Without the package or an image, or where the cluster refuses.
     """
     try:
+        import kr8s  # what dask-kubernetes talks by
         from dask_kubernetes.operator import KubeCluster
     except ImportError as error:
-        raise ClusterError(f"'kubernetes' needs dask-kubernetes ({error}): {INSTALL}") from error
+        raise ClusterError(f"'kubernetes' needs dask-kubernetes ({said(error)}): {INSTALL}") from error
+    check("kubernetes", options, [KubeCluster])
+    options = prepared(options)
     try:
-        return Owner(KubeCluster(**prepared(options)))
-    except ClusterError:
-        raise
+        kr8s.api()  # a KubeCluster that finds no credentials fails again as Python ends
+        client = Owner(KubeCluster(**options))
     except Exception as error:  # of httpx, of kr8s, of its own
-        raise ClusterError(f"Kubernetes: {type(error).__name__}: {error}") from error
+        raise ClusterError(f"Kubernetes: {type(error).__name__}: {said(error)}") from error
+    try:
+        compare(client, "the pods")
+    except BaseException:
+        client.close()
+        raise
+    return client
 
 
 def prepared(options: dict[str, Any]) -> dict[str, Any]:
@@ -65,4 +77,6 @@ def prepared(options: dict[str, Any]) -> dict[str, Any]:
     env = options.get("env") or {}
     if not isinstance(env, dict):  # a list, as Kubernetes writes it
         env = {entry["name"]: entry.get("value", "") for entry in env}
+    n_workers = dask.config.get("kubernetes.count.start", 0) or 1
+    options = {"n_workers": n_workers, "quiet": True, **options}
     return {**options, "env": {**ONE_BLAS_THREAD, **as_environment(settings), **env}}

@@ -6,7 +6,9 @@ import importlib.util
 from typing import Any
 
 import dask
+from distributed import LocalCluster, Nanny, Worker
 
+from scaleshift.cluster.options import check, said
 from scaleshift.cluster.owner import Owner
 from scaleshift.cluster.settings import ON_THIS_MACHINE, ONE_BLAS_THREAD, chosen
 from scaleshift.errors import ClusterError
@@ -24,21 +26,20 @@ def local(options: dict[str, Any]) -> Owner:
     Parameters
     ----------
     options : dict
-        Go on to LocalCluster, but for ``allowed_failures``.
+        Go on to LocalCluster and its workers, but for ``allowed_failures``.
 
     Returns
     -------
     Owner
     """
-    from distributed import LocalCluster
-
+    check("local", options, [LocalCluster, Nanny, Worker])
+    options = dict(options)
     settings = chosen(options, ON_THIS_MACHINE)
     if not {"n_workers", "threads_per_worker"} & set(options):
-        options = {"n_workers": dask.system.CPU_COUNT, **options}
+        options["n_workers"] = dask.system.CPU_COUNT
     if options.get("processes", True):  # nannies hand both on to the workers that they start, also later ones
         options = {"config": settings, **options, "env": {**ONE_BLAS_THREAD, **options.get("env", {})}}
-    with dask.config.set(settings):
-        return Owner(LocalCluster(**{**_loopback(options), **options}))
+    return _started(LocalCluster, {**_loopback(options), **options}, settings)
 
 
 def cuda(options: dict[str, Any]) -> Owner:
@@ -50,7 +51,7 @@ def cuda(options: dict[str, Any]) -> Owner:
     Parameters
     ----------
     options : dict
-        Go on to LocalCUDACluster, but for ``allowed_failures``.
+        Go on to LocalCUDACluster and its workers, but for ``allowed_failures``.
 
     Returns
     -------
@@ -62,13 +63,31 @@ def cuda(options: dict[str, Any]) -> Owner:
         Without dask-cuda, or without a GPU.
     """
     try:
+        import pynvml  # dask-cuda needs it too
         from dask_cuda import LocalCUDACluster
     except ImportError as error:
-        raise ClusterError(f"'cuda' needs dask-cuda ({error}): {INSTALL}") from error
-    _need_gpu()
+        raise ClusterError(f"'cuda' needs dask-cuda ({said(error)}): {INSTALL}") from error
+    check("cuda", options, [LocalCUDACluster, Nanny, Worker])
+    try:
+        pynvml.nvmlInit()
+        found = pynvml.nvmlDeviceGetCount()
+    except pynvml.NVMLError as error:
+        raise ClusterError(f"'cuda' finds no NVIDIA driver ({said(error)}): {ELSE}") from error
+    if not found:
+        raise ClusterError(f"'cuda' finds no GPU: {ELSE}")
+    options = dict(options)
     settings = chosen(options, ON_THIS_MACHINE)
+    options = {**_loopback(options), **NOTHING_SPILLED, **_pool(), **options}
+    return _started(LocalCUDACluster, options, settings)
+
+
+def _started(made: Any, options: dict[str, Any], settings: dict[str, Any]) -> Owner:
     with dask.config.set(settings):
-        return Owner(LocalCUDACluster(**{**_loopback(options), **NOTHING_SPILLED, **_pool(), **options}))
+        try:
+            cluster = made(**options)
+        except (OSError, RuntimeError, TypeError, ValueError) as error:
+            raise ClusterError(f"{made.__name__}: {said(error)}") from error
+        return Owner(cluster)
 
 
 def _loopback(options: dict[str, Any]) -> dict[str, Any]:
@@ -76,18 +95,6 @@ def _loopback(options: dict[str, Any]) -> dict[str, Any]:
     if {"host", "interface"} & set(options):
         return {"dashboard_address": LOOPBACK}
     return {"host": "127.0.0.1", "dashboard_address": LOOPBACK}
-
-
-def _need_gpu() -> None:
-    import pynvml  # dask-cuda needs it too
-
-    try:
-        pynvml.nvmlInit()
-        found = pynvml.nvmlDeviceGetCount()
-    except pynvml.NVMLError as error:
-        raise ClusterError(f"'cuda' finds no NVIDIA driver ({error}): {ELSE}") from error
-    if not found:
-        raise ClusterError(f"'cuda' finds no GPU: {ELSE}")
 
 
 def _pool() -> dict[str, Any]:

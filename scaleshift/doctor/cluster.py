@@ -11,6 +11,7 @@ import dask
 from scaleshift.cluster.existing import differences, public, reach, versions
 from scaleshift.doctor.finding import Finding
 from scaleshift.doctor.packages import installed
+from scaleshift.errors import ClusterError
 
 SECONDS = 3  # for a scheduler to answer
 
@@ -22,11 +23,10 @@ def clusters() -> Iterator[Finding]:
         yield from _scheduler(str(address))
     else:
         yield Finding("Dask scheduler", "missing", "DASK_SCHEDULER_ADDRESS is not set")
-    yield _manager("SLURM", "sbatch" if shutil.which("sbatch") else "", "dask-jobqueue")
+    yield _manager("SLURM", "sbatch" if shutil.which("sbatch") else "", "dask-jobqueue", "slurm")
     in_a_pod = "a pod's environment" if "KUBERNETES_SERVICE_HOST" in os.environ else ""
-    yield _manager(
-        "Kubernetes", in_a_pod or ("kubectl" if shutil.which("kubectl") else ""), "dask-kubernetes"
-    )
+    sign = in_a_pod or ("kubectl" if shutil.which("kubectl") else "")
+    yield _manager("Kubernetes", sign, "dask-kubernetes", "kubernetes")
 
 
 def _scheduler(address: str) -> Iterator[Finding]:
@@ -36,8 +36,8 @@ def _scheduler(address: str) -> Iterator[Finding]:
         with reach(address, SECONDS, set_as_default=False) as client:
             threads = client.nthreads()
             here, there = versions(client)
-    except Exception as error:  # of many kinds, by protocol; their messages may hold the whole address
-        value = f"no scheduler answers at {shown} within {SECONDS} s ({type(error).__name__})"
+    except Exception as error:  # of many kinds, by protocol; but for ours, they may tell the whole address
+        value = str(error) if isinstance(error, ClusterError) else f"{shown}: {type(error).__name__}"
         advice = "start it, or correct DASK_SCHEDULER_ADDRESS or Dask's setting scheduler-address"
         yield Finding("Dask scheduler", "problem", value, advice, {"address": shown, "answers": False})
         return
@@ -57,12 +57,13 @@ def _scheduler(address: str) -> Iterator[Finding]:
         yield Finding("versions there", "ok", "the same as here", facts={"differ": []})
 
 
-def _manager(name: str, sign: str, package: str) -> Finding:
-    """A manager of jobs, and the package that lets Dask use it."""
+def _manager(name: str, sign: str, package: str, extra: str) -> Finding:
+    """A manager of jobs, the package that lets Dask use it, and the extra that has it."""
     version = installed(package)
     facts = {"found": bool(sign), "package": package, "installed": version}
     if not sign:
         return Finding(name, "missing", "not on this machine", facts=facts)
     if version is None:
-        return Finding(name, "missing", f"{sign} found, {package} missing", f"pip install {package}", facts)
+        advice = f'pip install "scaleshift[{extra}]"'
+        return Finding(name, "missing", f"{sign} found, {package} missing", advice, facts)
     return Finding(name, "ok", f"{sign} found, {package} {version}", facts=facts)
