@@ -47,7 +47,7 @@ scheduler = click.option(
     metavar="local|processes|cuda|ADDRESS|FILE.json|slurm[:FILE]|...",
     help="Where to compute. local: threads of this machine. processes, cuda: processes of its cores or GPUs. "
     "A Dask scheduler: its ADDRESS, or the file it wrote. slurm, slurm-runner (under srun), jobqueue, "
-    "kubernetes: what is started for it. :FILE is YAML, with options as scaleshift.cluster.connect takes them.",
+    "kubernetes: what is started for it. :FILE is YAML, with options as cluster.connect of Python takes.",
 )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from distributed import Client, comm
+from distributed.comm.registry import get_backend
 from distributed.security import Security
 from tornado.iostream import StreamClosedError
 
@@ -89,6 +90,7 @@ def at(
 
 def reach(address: str, seconds: float, security: Security | None = None, **options: Any) -> Client:
     """A client of the scheduler at an address; ClusterError, without what may be secret in it, elsewhere."""
+    _check_address(address)
     security = security or certificates(None, None, None, None)
     if address.startswith("tls://") and not security.get_connection_args("client").get("ssl_context"):
         raise ClusterError(
@@ -204,6 +206,18 @@ def _comparable(name: str, version: str | None) -> str:
     return ".".join(version.split(".")[:2]) if name == "python" else version
 
 
+def _check_address(address: str) -> None:
+    try:
+        scheme, place = comm.parse_address(address)
+        get_backend(scheme)
+        if scheme != "inproc":
+            comm.parse_host_port(place)
+    except ValueError as error:
+        raise ClusterError(
+            f"{public(address)} is no address of a scheduler: write one like tcp://host:8786"
+        ) from error
+
+
 def _written(path: Path) -> str:
     """The address in a scheduler file."""
     try:
@@ -223,8 +237,6 @@ def _reason(address: str, seconds: float, error: BaseException) -> str:
     The errors' own words are left out: they hold the whole address.
     """
     shown = public(address)
-    if isinstance(error, ValueError):
-        return f"{shown} is no address of a scheduler: write one like tcp://host:8786"
     causes = [error]
     while (deeper := causes[-1].__cause__ or causes[-1].__context__) is not None:
         causes.append(deeper)
@@ -240,7 +252,7 @@ def _cause(causes: list[BaseException], tls: bool, seconds: float) -> str:
     if among(ConnectionRefusedError):
         return "nobody listens there"
     hung_up = among(ConnectionError, StreamClosedError, ssl.SSLEOFError)
-    refused = among(ssl.SSLError)
+    refused = among(ssl.SSLError, ValueError)  # the second of a connection that a failed handshake has closed
     if tls and (hung_up or (refused and "ALERT" in str(refused))):
         return "TLS is refused there, as it is where its own ca has not signed the certificate given as cert="
     if refused:

@@ -176,8 +176,9 @@ def _class(given: Any) -> Any:
     known = sorted(name for name in vars(dask_jobqueue) if name.endswith("Cluster") and name != BASE)
     found = getattr(dask_jobqueue, given) if given in known else given
     if not (isinstance(found, type) and issubclass(found, dask_jobqueue.JobQueueCluster)):
+        hint = meant(str(given), known)
         raise ClusterError(
-            f"cluster={given!r} is no class of dask-jobqueue{meant(str(given), known)} It has {', '.join(known)}"
+            f"cluster={given!r} is no class of dask-jobqueue{hint} There are {', '.join(known)}"
         )
     return found
 
