@@ -14,16 +14,18 @@ class Owner(Client):
     ----------
     cluster : distributed.deploy.Cluster or dask_jobqueue.runner.BaseRunner
         Closed after the client.
+    folder : tempfile.TemporaryDirectory, optional
+        Removed after the cluster.
     **options
         As `distributed.Client` takes them.
     """
 
-    def __init__(self, cluster: Any, **options: Any):
-        self._started = cluster
+    def __init__(self, cluster: Any, folder: Any = None, **options: Any):
+        self._started, self._folder = cluster, folder
         try:
             super().__init__(cluster, **options)
         except BaseException:  # an interrupt too: jobs must not outlive it
-            cluster.close()
+            self._end()
             raise
 
     def close(self, *args: Any, **kwargs: Any) -> Any:
@@ -31,4 +33,11 @@ class Owner(Client):
         try:
             return super().close(*args, **kwargs)
         finally:
+            self._end()
+
+    def _end(self) -> None:
+        try:
             self._started.close()
+        finally:
+            if self._folder is not None:
+                self._folder.cleanup()
