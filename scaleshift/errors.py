@@ -19,3 +19,7 @@ class SchemaError(ScaleshiftError, ValueError):
 
 class NotIdentifiableError(ScaleshiftError, ValueError):
     """The data cannot tell the classes apart, so no proportion can be given."""
+
+
+class DoesNotFitError(ScaleshiftError, MemoryError):
+    """A job needs more memory than there is, and this is known before it runs."""

@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 from dask.sizeof import sizeof
 
-from scaleshift.blocks import graph, passes, probe, states, statistics
+from scaleshift.blocks import fitting, graph, passes, probe, room, states, statistics
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.leaves import Work, drawing, summing
-from scaleshift.blocks.plan import KEPT, PROCESS_BYTES, Pass, Plan, count, size
+from scaleshift.blocks.plan import KEPT, Pass, Plan
 from scaleshift.blocks.probe import Measured, OneBlock
 from scaleshift.blocks.sparse_rows import is_sparse
 from scaleshift.blocks.states import Finish, Kernel, Merge, Stratum
 from scaleshift.blocks.statistics import Layout
 
-SHARE_OF_MEMORY = 1 / 3  # of a worker: a state above it cannot be merged with others
 TIMED_KEYS = 8  # keys that are finished for their time
 
 
@@ -72,10 +71,12 @@ class Planner:
     rows : Rows
     way_out : str
         What to do where states are too large.
+    fewer : callable, optional
+        As `fitting.problems` takes it; it can be set when it is known.
     """
 
-    def __init__(self, job: str, rows: Rows, way_out: str):
-        self.job, self.rows, self.way_out = job, rows, way_out
+    def __init__(self, job: str, rows: Rows, way_out: str, fewer: Callable[[float], str] | None = None):
+        self.job, self.rows, self.way_out, self.fewer = job, rows, way_out, fewer
         self.block = OneBlock(rows)
         self.n_rows = rows.x.shape[0]
         self.n_blocks = 1 if rows.is_one_block else rows.x.numblocks[0]
@@ -88,7 +89,8 @@ class Planner:
 
     def plan(self) -> Plan:
         """What was collected."""
-        x = self.rows.x
+        x, there = self.rows.x, self._room()
+        fit = fitting.fit_of(self.passes, there, self.block.n_rows)
         return Plan(
             self.job,
             tuple(self.passes),
@@ -99,8 +101,18 @@ class Planner:
             block_bytes=_block_bytes(self.block, self.rows),
             n_threads=1 if self.rows.is_one_block else graph.n_threads(),
             driver_seconds=self.driver_seconds,
-            problems=tuple([*self.problems, *self._too_large()]),
+            room=there,
+            problems=tuple([*self.problems, *fitting.problems(fit, self.way_out, self.fewer)]),
         )
+
+    def _room(self) -> room.Room:
+        """Where the passes will run: memory that is free, of workers what they have in all."""
+        found = None if self.rows.in_memory else graph.client()
+        there = room.of(found)
+        if found is None:
+            n_threads = 1 if self.rows.is_one_block else there.n_threads
+            there = replace(there, n_bytes=room.free_here(), n_threads=n_threads)
+        return there
 
     def tally(self, what: str, name: str) -> None:
         """A pass of `passes.tally`."""
@@ -266,6 +278,7 @@ class Planner:
                 state_bytes=n_bytes.waiting,
                 travel_bytes=_travelling(n_leaves, n_bytes),
                 result_bytes=n_bytes.result,
+                fixed_bytes=(1 + stack) * n_bytes.waiting + finished.n_bytes,
             )
         )
 
@@ -278,30 +291,6 @@ class Planner:
         whole = len(set(sizes[:-1])) <= 1  # else parts of chunks are shown, and whole chunks read
         n_chunks = self.n_rows / self.block.n_rows if whole else len(sizes)
         return int(source.stored_bytes(self.block.start) * n_chunks)
-
-    def _too_large(self) -> list[str]:
-        found = graph.client()
-        if found is None or self.rows.in_memory:
-            return []
-        workers = found.scheduler_info(n_workers=-1)["workers"].values()
-        limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
-        if not limits or not self.passes:
-            return []
-        limit, threads = min(limits), max(worker["nthreads"] for worker in workers)
-        problems = []
-        state = max(part.state_bytes for part in self.passes)
-        if state > limit * SHARE_OF_MEMORY:
-            problems.append(
-                f"a state of {size(state)} is more than a third of a worker's {size(limit)}: {self.way_out}"
-            )
-        peak = PROCESS_BYTES + max(threads * part.thread_bytes + part.worker_bytes for part in self.passes)
-        if peak > limit:
-            worker = f"a worker of {count(threads, 'thread', 'threads')}"
-            problems.append(
-                f"{worker} may need {size(peak)} and has {size(limit)}: give workers fewer threads or more "
-                "memory, or store smaller chunks"
-            )
-        return problems
 
 
 def _finished(state: dict[str, np.ndarray], layout: Layout, finish: Finish) -> Finished:

@@ -6,9 +6,10 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from scaleshift.blocks import planner, probe
-from scaleshift.blocks.plan import duration, explain, size
+from scaleshift.blocks.plan import explain
 from scaleshift.blocks.planner import Planner, States
 from scaleshift.blocks.rows import as_rows
+from scaleshift.blocks.sizes import duration, size
 from scaleshift.blocks.states import Finish
 from scaleshift.errors import ChunkError
 
