@@ -29,7 +29,8 @@ class Fit:
     def peak(self, n_threads: int | None = None) -> int:
         """Memory of a process that works on so many blocks at once."""
         n = self.room.n_threads if n_threads is None else n_threads
-        return self.base + max((n * part.thread_bytes + part.worker_bytes for part in self.passes), default=0)
+        needs = (max(n * part.thread_bytes + part.worker_bytes, part.merge_bytes) for part in self.passes)
+        return self.base + max(needs, default=0)
 
     @property
     def left(self) -> list[tuple[Pass, int]]:
@@ -38,13 +39,23 @@ class Fit:
         return [(part, self.room.n_bytes - self.base - part.worker_bytes) for part in self.passes]
 
     @property
+    def merges(self) -> bool:
+        """Whether the states fit as they merge; else neither smaller chunks nor fewer threads help."""
+        assert self.room.n_bytes is not None
+        return self.base + max(part.merge_bytes for part in self.passes) <= self.room.n_bytes
+
+    @property
     def n_threads(self) -> int:
         """Threads that fit, 0 where not even one does."""
+        if not self.merges:
+            return 0
         return max(min(left // max(part.thread_bytes, 1) for part, left in self.left), 0)
 
     @property
     def chunk_rows(self) -> int:
         """Rows of a chunk that fit on all threads; 0 where chunks are not what is too large."""
+        if not self.merges:
+            return 0
         rows = float(self.block_rows)
         for part, left in self.left:
             by_row = (part.thread_bytes - part.fixed_bytes) / max(self.block_rows, 1)

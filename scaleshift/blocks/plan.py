@@ -39,11 +39,12 @@ class Pass:
     kernel_seconds: float
     finish_seconds: float  # of what is computed once for each key
     thread_bytes: int  # peak memory of a thread that works on blocks
-    worker_bytes: int  # beside that, once a worker: states that wait and merge, parameters
+    worker_bytes: int  # beside that of all its threads, once a worker: states that wait and merge, parameters
     state_bytes: int  # of one task's state
     travel_bytes: int  # of states that go from task to task, at most
     result_bytes: int  # what the driver gets
     fixed_bytes: int = 0  # of a thread's: what smaller blocks do not make smaller
+    merge_bytes: int = 0  # of a worker: what states take as they merge, however small the blocks
     times: int = 1  # how often, as a rule; all numbers above are of one time
     at_most: int = 1  # how often, at most
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -78,6 +78,7 @@ class Planner:
     def __init__(self, job: str, rows: Rows, way_out: str, fewer: Callable[[float], str] | None = None):
         self.job, self.rows, self.way_out, self.fewer = job, rows, way_out, fewer
         self.block = OneBlock(rows)
+        self.room = self._room()
         self.n_rows = rows.x.shape[0]
         self.n_blocks = 1 if rows.is_one_block else rows.x.numblocks[0]
         self.driver_seconds = 0.0
@@ -89,8 +90,8 @@ class Planner:
 
     def plan(self) -> Plan:
         """What was collected."""
-        x, there = self.rows.x, self._room()
-        fit = fitting.fit_of(self.passes, there, self.block.n_rows)
+        x = self.rows.x
+        fit = fitting.fit_of(self.passes, self.room, self.block.n_rows)
         return Plan(
             self.job,
             tuple(self.passes),
@@ -101,7 +102,7 @@ class Planner:
             block_bytes=_block_bytes(self.block, self.rows),
             n_threads=1 if self.rows.is_one_block else graph.n_threads(),
             driver_seconds=self.driver_seconds,
-            room=there,
+            room=self.room,
             problems=tuple([*self.problems, *fitting.problems(fit, self.way_out, self.fewer)]),
         )
 
@@ -260,6 +261,7 @@ class Planner:
         block = sum(part.result_bytes for part in held)
         reading = max((part.n_bytes - part.result_bytes for part in held), default=0)
         stack = math.ceil(math.log2(max(self.n_blocks / n_leaves, 1)))  # of states, in a run of blocks
+        thread_bytes = block + max(reading, found.n_bytes + finished.n_bytes) + stack * n_bytes.waiting
         self.passes.append(
             Pass(
                 what,
@@ -273,11 +275,12 @@ class Planner:
                 read_seconds=sum(part.seconds for part in held) * blocks,
                 kernel_seconds=found.seconds * blocks,
                 finish_seconds=finished.seconds,
-                thread_bytes=block + max(reading, found.n_bytes + finished.n_bytes) + stack * n_bytes.waiting,
-                worker_bytes=_merging(n_leaves, n_bytes) + finished.shared_bytes,
+                thread_bytes=thread_bytes,
+                worker_bytes=_beside(n_leaves, n_bytes, thread_bytes, self.room) + finished.shared_bytes,
                 state_bytes=n_bytes.waiting,
                 travel_bytes=_travelling(n_leaves, n_bytes),
                 result_bytes=n_bytes.result,
+                merge_bytes=_merging(n_leaves, n_bytes) + finished.shared_bytes,
                 fixed_bytes=(1 + stack) * n_bytes.waiting + finished.n_bytes,
             )
         )
@@ -342,6 +345,27 @@ def _whole(array: Any, part: Measured, blocks: float) -> int:
     return int(part.result_bytes * blocks) if is_sparse(array) else array.nbytes
 
 
+def _beside(n_leaves: int, n_bytes: States, thread_bytes: int, there: room.Room) -> int:
+    """Memory of states beside that of threads which all work on blocks: those that wait, or a merge.
+
+    A thread that merges works on no block. A last merge, of few states, starts when no block is left.
+    """
+    levels = list(_levels(n_leaves, n_bytes))
+    first, *later = [min(n, graph.FAN_IN) * one // there.n_workers for n, one in levels] or [0]
+    waiting = max(first - there.n_threads * n_bytes.waiting, 0) + sum(later)
+    merging = _merging(n_leaves, n_bytes) + sum(later)
+    idle = there.n_threads if n_leaves <= graph.FAN_IN else 1
+    return max(waiting, merging - idle * thread_bytes)
+
+
+def _levels(n_leaves: int, n_bytes: States) -> Iterator[tuple[int, int]]:
+    """How many states each level of the tree merges, and the bytes of one."""
+    one = n_bytes.waiting
+    while n_leaves > 1:
+        yield n_leaves, one
+        n_leaves, one = math.ceil(n_leaves / graph.FAN_IN), min(n_bytes.largest, one * graph.FAN_IN)
+
+
 def _merging(n_leaves: int, n_bytes: States) -> int:
     """Memory of one merge, or of the states that wait for it: its inputs, and two levels of the tree."""
     if n_leaves == 1:
@@ -353,8 +377,4 @@ def _merging(n_leaves: int, n_bytes: States) -> int:
 
 def _travelling(n_leaves: int, n_bytes: States) -> int:
     """Bytes of the states of all levels of the tree."""
-    travel, one = 0, n_bytes.waiting
-    while n_leaves > 1:
-        travel += n_leaves * one
-        n_leaves, one = math.ceil(n_leaves / graph.FAN_IN), min(n_bytes.largest, one * graph.FAN_IN)
-    return travel
+    return sum(n * one for n, one in _levels(n_leaves, n_bytes))

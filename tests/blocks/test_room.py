@@ -139,11 +139,12 @@ def test_a_scheduler_is_asked_once_for_many_passes(small_worker):
 # A plan ------------------------------------------------------------------------------------------------
 
 
-def a_pass(thread_bytes, worker_bytes=0, fixed_bytes=0, state_bytes=0):
+def a_pass(thread_bytes, worker_bytes=0, fixed_bytes=0, state_bytes=0, merge_bytes=0):
     nothing = {"read_seconds": 0.0, "kernel_seconds": 0.0, "finish_seconds": 0.0}
     return Pass(
         "", ("X",), 8, 9, 0, None, **nothing, thread_bytes=thread_bytes, worker_bytes=worker_bytes,
         state_bytes=state_bytes, travel_bytes=0, result_bytes=0, fixed_bytes=fixed_bytes,
+        merge_bytes=merge_bytes,
     )  # fmt: skip
 
 
@@ -168,6 +169,14 @@ def test_chunks_are_no_way_out_where_states_are_too_large():
     assert "what would fit: 1 thread, or 1.9 GB of memory" in problem
 
 
+def test_neither_chunks_nor_threads_help_where_merging_is_too_large():
+    fit = fit_of(a_pass(400_000_000, 0, merge_bytes=900_000_000))
+    assert (fit.n_threads, fit.chunk_rows) == (0, 0)
+    assert fit.peak(1) == 1_200_000_000
+    (problem,) = fitting.problems(fit, "", None)
+    assert problem.endswith("what would fit: 1.9 GB of memory")
+
+
 def test_features_that_would_fit_are_told_in_numbers():
     large = a_pass(400_000_000, state_bytes=400_000_000)
     fewer = lambda share: fitting.fewer_of(share, "features", 1_000)  # noqa: E731
@@ -179,11 +188,12 @@ def test_features_that_would_fit_are_told_in_numbers():
 def test_a_plan_that_fits_is_given_back_and_one_that_does_not_raises(monkeypatch):
     x, y = np.random.default_rng(0).normal(size=(60_000, D)), np.arange(60_000) % 3
     lazy = read(x, 30_000)
-    plan = explain(ss.DFM(bandwidth=5.0), lazy, y)
+    model = ss.DFM(ss.FourierFeatures(5_000), bandwidth=5.0)
+    plan = explain(model, lazy, y)
     assert plan.check() is plan
     monkeypatch.setattr(room, "free_here", lambda: 41_000_000)
     with pytest.raises(ScaleshiftError) as caught:
-        explain(ss.DFM(bandwidth=5.0), lazy, y).check()
+        explain(model, lazy, y).check()
     told = str(caught.value)
     assert told.startswith("DFM.fit does not fit: this machine with ")
     assert "may need" in told
