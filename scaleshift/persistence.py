@@ -155,6 +155,50 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise _damaged_record(location, error) from error
 
 
+def damages(path: str | os.PathLike[str]) -> list[str]:
+    """What of a saved model is damaged: its record, or each array that is, not the first alone.
+
+    Examples
+    --------
+    >>> [what.split(":")[0].rpartition("/")[2] for what in damages("nowhere")]
+    ['nowhere does not exist']
+    """
+    location, found = _local(path), list[str]()
+    try:
+        record = _read_record(location)
+        _refuse_links(location / record["arrays"])
+    except ScaleshiftError as error:
+        return [str(error)]
+
+    def read(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+        try:
+            return _read_array(location, record["arrays"], name, dtype, shape)
+        except DataError as error:
+            found.append(str(error))
+            return np.zeros(shape, dtype)
+
+    try:
+        decode(record["object"], read)
+    except Exception as error:  # as in load; zeros may have no meaning
+        if not found:
+            found.append(f"{location}: {error}")
+    return found
+
+
+def files_of(path: str | os.PathLike[str]) -> set[str]:
+    """Names of what is read in the folder of a saved model; others are left of saves that were interrupted.
+
+    Examples
+    --------
+    >>> files_of("nowhere")
+    {'zarr.json'}
+    """
+    try:
+        return {"zarr.json", _read_record(_local(path))["arrays"]}
+    except ScaleshiftError:
+        return {"zarr.json"}
+
+
 def kind_of(path: str | os.PathLike[str]) -> str | None:
     """Class of the model that is saved at a path; None where there is none, or a damaged one.
 

@@ -17,7 +17,7 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import Task, TaskRef
 
-from scaleshift.blocks import graph, states
+from scaleshift.blocks import graph, room, states
 from scaleshift.blocks.block import Block, Kept, Rows
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import namespace
@@ -233,6 +233,7 @@ def chain(
         for run in runs:
             state = Walk(kernel, run, ends, refuses)(state, lambda _: block, parameters)
         return state
+    room.refuse_blocks(rows, graph.client, at_most=1)
     walks = [Walk(kernel, run, ends, refuses) for run in runs]
     return graph.compute(_linked(walks, state, rows, parameters), rows.in_memory) if walks else state
 

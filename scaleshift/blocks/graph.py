@@ -13,14 +13,13 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-import psutil
 from dask.core import flatten
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 from dask.task_spec import DataNode, List, Task, TaskRef
 
-from scaleshift.blocks import blas, statistics
+from scaleshift.blocks import blas, room, statistics
 from scaleshift.blocks.block import Kept, Rows
 from scaleshift.blocks.states import Merge
 
@@ -43,7 +42,10 @@ def reduce_blocks(
     """
     if rows.is_one_block:
         return leaf(rows.loader(rows.x, *rows.arrays, start=0), **parameters, **(shared or {}))
-    _, root = reduction(leaf, merge, rows, parameters, width, shared)
+    room.refuse_blocks(rows, client)
+    leaves, root = reduction(leaf, merge, rows, parameters, width, shared)
+    if merge is np.add:  # elsewhere the width is what a state may have at most
+        room.refuse_states(8 * width, leaves.numblocks[0], FAN_IN, client)
     return compute(root, in_memory=rows.in_memory)
 
 
@@ -253,7 +255,7 @@ def free_bytes(in_memory: bool) -> int:
     """Memory that is free for blocks: of this machine, or of those workers in scope that have a limit."""
     found = None if in_memory else client()
     if found is None:
-        return psutil.virtual_memory().available
+        return room.free_here()
     workers = found.scheduler_info(n_workers=-1)["workers"].values()
     free = [(worker["memory_limit"] or 0) - worker["metrics"].get("memory", 0) for worker in workers]
     return sum(max(part, 0) for part in free)

@@ -15,14 +15,13 @@ from uuid import uuid4
 
 import dask
 import numpy as np
-import psutil
 from dask.core import flatten
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import List, Task, TaskRef
 from dask.utils import format_bytes
 
-from scaleshift.blocks import blas, graph
+from scaleshift.blocks import blas, graph, room
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.invalid import refuse_invalid
 from scaleshift.errors import DataError
@@ -306,9 +305,8 @@ def _nbytes(rows: Rows) -> int:
 
 def _memory() -> tuple[int, str]:
     """Bytes that the smallest worker has, and whose they are."""
-    client = graph.client()
-    workers = client.scheduler_info(n_workers=-1)["workers"].values() if client else []
-    limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
-    if limits:
-        return min(limits), "a worker"
-    return psutil.virtual_memory().total, "this machine"
+    found = room.of(graph.client())
+    if found.n_bytes is None:
+        found = room.here()
+    assert found.n_bytes is not None
+    return found.n_bytes, found.whose

@@ -13,13 +13,15 @@ import numpy as np
 from click.core import ParameterSource
 from rich.console import Console
 
-from scaleshift.cli import options, zarr_groups
+from scaleshift.cli import options, planned, zarr_groups
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
 from scaleshift.cli.slice_data import Asked, SliceData, read
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from scaleshift.blocks.plan import Plan
 
 MIN_WIDTH = 80
 DEFAULT_COMPONENTS = 25
@@ -119,6 +121,7 @@ def _types(context: click.Context, parameter: click.Parameter, given: Sequence[s
     is_flag=True,
     help=f"Write {MEMBERSHIPS} too: how much each row belongs to each slice, (row, slice).",
 )
+@planned.option
 @options.all_of(options.as_json, options.quiet, options.scheduler)
 @click.pass_context
 def slices(
@@ -130,6 +133,7 @@ def slices(
     checkpoint: Path | None,
     output: Path | None,
     memberships: bool,
+    plan_only: bool,
     as_json: bool,
     quiet: bool,
     scheduler: str,
@@ -159,14 +163,24 @@ def slices(
     slicer = _slicer(method, n_slices, None if default else components, seed, checkpoint)
     slicer.set_params(invalid=asked.invalid)
     options.refuse_inside(output, asked.store)
-    options.make_folder(output)
+    options.make_folder(None if plan_only else output)
     with options.computing(scheduler, quiet), reading(asked.store):
         data = read(asked)
+        if plan_only:
+            planned.end(context, _plan(slicer, data), as_json)
         slicer.fit(**data.arguments)
         result = _described(slicer, asked)
         left_out = _left_out(slicer.n_invalid_)
         written = [] if output is None else write(slicer, data, result, output, memberships)
     deliver(result, [*data.remarks, *left_out, *written], as_json, quiet)
+
+
+def _plan(slicer: Any, data: SliceData) -> Plan:
+    """What the fit would cost."""
+    from scaleshift.blocks.plan import explain
+
+    outcomes = {"pred_probs": data.pred_probs, "sample_weight": data.sample_weight}
+    return explain(slicer, data.embeddings, data.targets, **outcomes)
 
 
 def _left_out(n_invalid: int) -> list[str]:
