@@ -87,6 +87,6 @@ def write(path: str | os.PathLike[str] | None, checkpoint: Checkpoint) -> None:
             persistence.save(checkpoint, path)
         except OSError as error:
             raise DataError(
-                f"checkpoint={os.fspath(path)!r} cannot be written ({error.strerror or error}): choose another "
-                "path, or mend this one, where what it held before is as it was"
+                f"checkpoint={os.fspath(path)!r} cannot be written ({error.strerror or error}): choose "
+                "another path, or mend this one, where what it held before is as it was"
             ) from error

@@ -52,7 +52,7 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
     A model that stands at the path already is replaced as a whole; anything else that stands there is
     refused. A writer that is killed, or a machine without power, leaves the old model, or none, and perhaps
     folders that nothing uses: those with a dot in front of their name can be deleted, others are by the next
-    save. Of several writers at one path the last one wins: what stands there is always the whole model of one.
+    save. Of several writers at one path the last one wins: what stands there is the whole model of one.
 
     Parameters
     ----------

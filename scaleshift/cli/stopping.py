@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -17,8 +18,15 @@ WAY = "scaleshift.cli.stopping"  # where the verb's words stand in click's `meta
 CODES = {128 + signal.SIGINT: "interrupted", 128 + signal.SIGTERM: "terminated"}
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM, as SLURM and Kubernetes send it: all that gives way to Ctrl-C gives way to it too."""
+OURS = (signal.SIG_DFL, signal.default_int_handler)  # handlers that are replaced, none of an application
+
+
+class Stopped(KeyboardInterrupt):
+    """A signal: SIGTERM, as SLURM and Kubernetes send it, is given way to as Ctrl-C is."""
+
+    def __init__(self, number: int):
+        super().__init__(number)
+        self.number = number
 
 
 def goes_on(way: Callable[[], str]) -> None:
@@ -45,29 +53,32 @@ def from_checkpoint(context: click.Context, parameter: click.Parameter, path: Pa
 
 @contextlib.contextmanager
 def heard() -> Iterator[None]:
-    """SIGTERM raises while this lasts, as Ctrl-C does; a second one ends the process at once.
-
-    Handlers of an application that runs the command line within are left alone.
-    """
-    here = threading.current_thread() is threading.main_thread()
-    if not here or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, _terminate)
+    """Ctrl-C and SIGTERM raise `Stopped` while this lasts; a second one ends the process at once."""
+    before = {}
+    if threading.current_thread() is threading.main_thread():  # no other can set handlers
+        found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: handler for number, handler in found.items() if handler in OURS}
+    for number in before:
+        signal.signal(number, _stop)
+    log = logging.getLogger("asyncio")
+    was_disabled = log.disabled
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        log.disabled = was_disabled
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _terminate(number: int, frame: Any) -> NoReturn:
+def _stop(number: int, frame: Any) -> NoReturn:
     signal.signal(number, signal.SIG_DFL)
-    raise Terminated
+    logging.getLogger("asyncio").disabled = True  # it shows what a Dask client gives up with a traceback
+    raise Stopped(number)
 
 
 def told(context: click.Context, stop: KeyboardInterrupt) -> click.exceptions.Exit:
     """Print the line; the exit code is that of a shell for a process which the signal has ended."""
-    code = 128 + (signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT)
+    code = 128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)
     words = context.meta.get(WAY, str)()
     if sys.stderr.isatty():
         click.echo(err=True)  # the terminal has printed ^C

@@ -76,7 +76,9 @@ def test_sums_that_are_kept_are_gone_on_from(study, tmp_path):
 def test_a_checkpoint_that_holds_nothing_yet_is_not_promised(study, tmp_path):
     command = ["slices", study, "--predictions", "predicted", "--checkpoint", tmp_path / "state"]
     done = stopped(signal.SIGTERM, 0, *command)
-    assert done.stderr == f"terminated: {tmp_path / 'state'} holds nothing yet; the same command begins anew\n"
+    assert (
+        done.stderr == f"terminated: {tmp_path / 'state'} holds nothing yet; the same command begins anew\n"
+    )
 
 
 def test_a_fit_without_a_checkpoint_names_the_option(study):
@@ -128,7 +130,4 @@ def test_a_cluster_at_work_does_not_hold_a_process_that_was_stopped():
         Client(cluster) as client,
     ):
         assert seconds_of_waiting(cluster.scheduler_address) < 40
-        begin = time.monotonic()
-        while client.processing()[client.scheduler_info()["workers"].popitem()[0]]:
-            assert time.monotonic() - begin < 90  # the task that runs is not broken off; the other is gone
-            time.sleep(0.5)
+        assert not any(client.processing().values())  # nothing waits there for a driver that is gone
