@@ -180,7 +180,8 @@ of_model = options.all_of(
         "--checkpoint",
         type=click.Path(file_okay=False, path_type=Path),
         callback=stopping.from_checkpoint,
-        help="Of model files: folder for finished replicates, which a job that was killed does not refit.",
+        help="Folder for passes and, of model files, replicates that are done: the same command goes on from "
+        "there after it was killed.",
     ),
 )
 
