@@ -96,6 +96,7 @@ CLASSES: dict[str, str] = {
     "SOLAM": "scaleshift.auc.online.solam",
     "SourceSums": "scaleshift.error.gaussian.sums",
     "SPAM": "scaleshift.auc.online.spam",
+    "Scored": "scaleshift.quantify.open_set.learning",
     "Scorer": "scaleshift.quantify.open_set.scoring",
     "SliceProfile": "scaleshift.slices.describing.profile",
     "Seen": "scaleshift.error.held_out",
