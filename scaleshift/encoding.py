@@ -46,6 +46,7 @@ CLASSES: dict[str, str] = {
     "Outcomes": "scaleshift.error.gaussian.sums",
     "PenaltyCurve": "scaleshift.error.gaussian.choosing",
     "DFM": "scaleshift.quantify.dfm",
+    "Descent": "scaleshift.auc.sht",
     "DominoSlicer": "scaleshift.slices.domino",
     "DyS": "scaleshift.quantify.families.dys",
     "EnergyEmbedding": "scaleshift.quantify.features.energy",
