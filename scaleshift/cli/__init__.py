@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import scaleshift
+from scaleshift.cli import stopping
 from scaleshift.cli.auc import auc as auc_command
 from scaleshift.cli.check import check as check_command
 from scaleshift.cli.compare import compare as compare_command
@@ -24,14 +25,25 @@ from scaleshift.kernels.cuda.choice import DeviceError
 
 
 class Commands(click.Group):
-    """Turns scaleshift's own errors into one line and exit code 1; wrong usage is 2."""
+    """Turns scaleshift's own errors into one line and exit code 1; wrong usage is 2, a signal 130 or 143."""
+
+    def main(self, args: Any = None, *more: Any, **named: Any) -> Any:
+        """Run the command line; a process that was stopped and is its own (no `args`) ends at once."""
+        try:
+            return super().main(args, *more, **named)
+        except SystemExit as end:
+            if args is None and end.code in stopping.CODES:
+                stopping.leave(int(end.code))
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb."""
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), stopping.heard():
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise stopping.told(ctx, stop) from stop
         except (ScaleshiftError, DeviceError) as error:
             raise click.ClickException(str(error)) from error
         except OSError as error:  # a full disk, a read-only folder; a closed pipe is click's own business
@@ -62,7 +74,8 @@ def main() -> None:
     scaleshift label STORE LABELS                write labels into a study, from gates or a table
     scaleshift doctor                            what is installed, what is missing
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done and an alarm rang.
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done and an alarm rang, 130 and 143 stopped by Ctrl-C and
+    by SIGTERM.
     """
 
 

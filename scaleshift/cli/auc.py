@@ -11,7 +11,7 @@ import click
 import numpy as np
 from rich.console import Console
 
-from scaleshift.cli import options, planned, zarr_groups
+from scaleshift.cli import options, planned, stopping, zarr_groups
 from scaleshift.cli.auc_data import Asked, AucData, read
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
@@ -129,6 +129,7 @@ def _solver(context: click.Context, parameter: click.Parameter, name: str) -> st
 @click.option(
     "--checkpoint",
     type=click.Path(file_okay=False, path_type=Path),
+    callback=stopping.from_checkpoint,
     help="Folder for the state of the fit: the same command goes on from there after it was killed.",
 )
 @click.option(

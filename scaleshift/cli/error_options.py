@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from scaleshift.cli import options
+from scaleshift.cli import options, stopping
 from scaleshift.cli.error_model import NAMES
 
 METHODS = ["direct", "decomposed"]
@@ -179,7 +179,9 @@ of_model = options.all_of(
     click.option(
         "--checkpoint",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Of model files: folder for finished replicates, which a job that was killed does not refit.",
+        callback=stopping.from_checkpoint,
+        help="Folder for passes and, of model files, replicates that are done: the same command goes on from "
+        "there after it was killed.",
     ),
 )
 

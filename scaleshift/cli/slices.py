@@ -13,7 +13,7 @@ import numpy as np
 from click.core import ParameterSource
 from rich.console import Console
 
-from scaleshift.cli import options, planned, zarr_groups
+from scaleshift.cli import options, planned, stopping, zarr_groups
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
 from scaleshift.cli.slice_data import Asked, SliceData, read
@@ -108,6 +108,7 @@ def _types(context: click.Context, parameter: click.Parameter, given: Sequence[s
 @click.option(
     "--checkpoint",
     type=click.Path(file_okay=False, path_type=Path),
+    callback=stopping.from_checkpoint,
     help="Folder for the state of the fit: the same command goes on from there after it was killed.",
 )
 @click.option(
