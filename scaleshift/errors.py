@@ -19,3 +19,7 @@ class SchemaError(ScaleshiftError, ValueError):
 
 class NotIdentifiableError(ScaleshiftError, ValueError):
     """The data cannot tell the classes apart, so no proportion can be given."""
+
+
+class ClusterError(ScaleshiftError, RuntimeError):
+    """Workers, or the scheduler, were lost, and the job with them."""
