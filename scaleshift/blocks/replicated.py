@@ -21,9 +21,10 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import List, Task, TaskRef
 from dask.utils import format_bytes
 
-from scaleshift.blocks import blas, graph, room
+from scaleshift.blocks import blas, computing, graph, room
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.invalid import refuse_invalid
+from scaleshift.blocks.travelled import aligned, unpacked
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
 
@@ -193,15 +194,15 @@ def _wave(
         dask.delayed(functools.partial(_called, function, key, small), pure=False)(gathered.tables, **large)
         for key in keys
     ]
-    with blas.one_thread(), _no_warning():
-        return dict(zip(keys, dask.compute(*calls), strict=True))
+    with _no_warning():
+        return dict(zip(keys, computing.compute(*calls), strict=True))
 
 
 def _called(
     function: Function, key: int, small: dict[str, Any], tables: dict[str, Table], **large: Any
 ) -> Result:
     with blas.one_thread():
-        found = function(tables, key, **small, **large)
+        found = function(tables, key, **small, **unpacked(large))
     return {name: np.asarray(value) for name, value in found.items()}
 
 
@@ -217,7 +218,7 @@ def _table(leaf: Callable[..., Any], rows: Rows, parameters: Mapping[str, Any]) 
 
 def _taken(prepare: Prepare | None, name: str, block: Block, **parameters: Any) -> dict[str, Any]:
     """What of a block becomes part of the table: its rows that are finite and asked for."""
-    block = block._replace(x=_aligned(to_numpy(block.x)))
+    block = block._replace(x=to_numpy(block.x))
     invalid = {"invalid": int((~block.valid).sum()), "by_column": block.invalid_by_column}
     if prepare is not None:
         block = prepare(name, block, **parameters)
@@ -254,12 +255,8 @@ class Tables(dict[str, Table]):
 
 def _together(names: list[str], parts: list[dict[str, Any]]) -> Tables:
     """The tables by name: at first, and wherever they arrive."""
-    tables = ({name: _aligned(array) for name, array in part["table"].items()} for part in parts)
+    tables = ({name: aligned(array) for name, array in part["table"].items()} for part in parts)
     return Tables(zip(names, tables, strict=True))
-
-
-def _aligned(array: np.ndarray) -> np.ndarray:
-    return np.require(array, requirements="A")
 
 
 def _counted(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -272,9 +269,8 @@ def _counted(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _persisted(*collections: Delayed) -> tuple[Delayed, ...]:
     """The same, computed once for all waves; a cluster makes what dies with a worker again."""
-    with blas.one_thread(), _no_warning():
-        found: tuple[Delayed, ...] = dask.persist(*collections)
-    return found
+    with _no_warning():
+        return computing.persist(*collections)
 
 
 def _no_warning() -> Any:

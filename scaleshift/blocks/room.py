@@ -18,6 +18,7 @@ import dask
 import numpy as np
 import psutil
 
+from scaleshift.blocks import computing
 from scaleshift.blocks.block import Kept, Rows
 from scaleshift.blocks.sizes import count, size
 from scaleshift.errors import DoesNotFitError
@@ -62,7 +63,7 @@ def of(client: Any) -> Room:
         return here()
     when, found = _asked.get(client, (-np.inf, None))
     if found is None or time.monotonic() - when > SECONDS:
-        workers = list(client.scheduler_info(n_workers=-1)["workers"].values())
+        workers = computing.workers()
         limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
         threads = max((worker["nthreads"] for worker in workers), default=1)
         found = Room(min(limits, default=None), threads, max(len(workers), 1), "a worker")

@@ -15,6 +15,7 @@ import zarr
 
 from scaleshift.cells.reader import RECORD, CompleteStore, read_text, store_at
 from scaleshift.cells.schema import SCALING
+from scaleshift.cells.transient import SEE_TO_IT, passes, patiently
 from scaleshift.errors import DataError, ScaleshiftError, SchemaError
 
 FORMAT = 1
@@ -163,10 +164,12 @@ def read_manifest(path: str | os.PathLike[str]) -> Manifest:
 def open_study(location: str) -> tuple[zarr.Group, Manifest]:
     """Read-only root group and manifest of a study, its layout checked."""
     try:
-        return _read_study(location)
+        return patiently(lambda: _read_study(location))
     except ScaleshiftError:
         raise
     except Exception as error:  # a damaged or edited record can be wrong in more ways than checks foresee
+        if passes(error):
+            raise DataError(f"{location} cannot be read: {error}; {SEE_TO_IT}") from error
         raise SchemaError(
             f"{location}: the record of the study is damaged ({type(error).__name__}: {error}); "
             "restore it from a copy or write the study again"
@@ -263,6 +266,8 @@ def _open_group(location: str) -> zarr.Group:
     try:
         return zarr.open_group(store, mode="r", zarr_format=3, use_consolidated=False)
     except Exception as error:  # whatever zarr makes of something else than a group
+        if passes(error):
+            raise
         reason = "" if isinstance(error, FileNotFoundError) else f" ({error})"
     try:
         zarr.open_group(store, mode="r", zarr_format=2, use_consolidated=False)
