@@ -33,7 +33,7 @@ def read(content: bytes, name: str, trusted: Collection[str] = ()) -> Any:
         If skops is missing, the file is damaged, `trusted` holds something else than full names of types, or
         the file holds types that neither skops nor the user trusts.
     """
-    _refuse_patterns(trusted)
+    refuse_patterns(trusted)
     skops = optional("skops.io", "skops", f"opening {name}")
     try:
         beyond = skops.get_untrusted_types(data=content)
@@ -72,7 +72,7 @@ def _untrusted(strange: Sequence[str]) -> str:
     )
 
 
-def _refuse_patterns(trusted: Collection[str]) -> None:
+def refuse_patterns(trusted: Collection[str]) -> None:
     """Raise DataError for what is no list of full names: trust is given to one type at a time."""
     names = [trusted] if isinstance(trusted, str) or not isinstance(trusted, Collection) else trusted
     wrong = [one for one in names if not (isinstance(one, str) and TYPE.fullmatch(one))]
