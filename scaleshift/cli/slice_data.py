@@ -257,10 +257,13 @@ def _open_group(store: str) -> xr.Dataset:
     """A Zarr v3 group as xarray shows it, lazily. Older ones can hold pickles, and are not opened."""
     import xarray as xr
 
+    from scaleshift.cells.reader import store_at
+
     if "://" not in store and not os.path.exists(store):
         raise DataError(f"{store} does not exist: expected a Zarr v3 group")
     try:
-        return xr.open_zarr(store, zarr_format=3, consolidated=False, chunks={})
+        guarded = store_at(store, read_only=True)
+        return xr.open_zarr(guarded, zarr_format=3, consolidated=False, chunks={})
     except Exception as error:  # whatever xarray and zarr make of something else
         raise DataError(f"{store} cannot be opened as a Zarr v3 group ({error})") from error
 
