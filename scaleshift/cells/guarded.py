@@ -69,14 +69,14 @@ class GuardedStore(WrapperStore[Store]):
         value = await super().get(key, prototype, byte_range)
         folder, _, name = key.rpartition("/")
         if name in ARRAYS and value is not None:
-            metadata = json.loads(value.to_bytes())
-            refuse_codecs(metadata, key)
+            metadata, place = json.loads(value.to_bytes()), self._place(key)
+            refuse_codecs(metadata, place)
             if isinstance(metadata, dict) and "shape" in metadata:
-                self._framing[folder] = framing(metadata, key)
+                self._framing[folder] = framing(metadata, place)
         elif value is not None and name not in METADATA:
             framed = await self._framing_of(folder)
             if framed is not None:
-                refuse_forged(value, framed, byte_range, key)
+                refuse_forged(value, framed, byte_range, self._place(key))
         return value
 
     async def get_partial_values(
@@ -129,6 +129,9 @@ class GuardedStore(WrapperStore[Store]):
                 return self._framing[array]
         return None
 
+    def _place(self, key: str) -> str:
+        return key if self._root is None else os.path.join(self._root, key)
+
     def _refuse_elsewhere(self, key: str) -> None:
         """Raise DataError for a key whose path is, or leads over, a link or a special file."""
         if self._root is None:
@@ -147,7 +150,7 @@ class GuardedStore(WrapperStore[Store]):
                 )
 
 
-def refuse_codecs(metadata: Any, key: str) -> None:
+def refuse_codecs(metadata: Any, place: str) -> None:
     """Raise DataError where metadata, of Zarr v2 or v3, name a codec that is not known to be harmless.
 
     Before Zarr sees them, which imports what installed packages offer under that name.
@@ -156,7 +159,7 @@ def refuse_codecs(metadata: Any, key: str) -> None:
         if not isinstance(name, str) or name.removeprefix("numcodecs.") not in CODECS:
             why = "unpickles, which runs code" if name == "pickle" else "is not known to be harmless"
             raise DataError(
-                f"{key} names the codec {name!r}, which {why}: it is not read; write the data again "
+                f"{place} names the codec {name!r}, which {why}: it is not read; write the data again "
                 "with the codecs of Zarr itself"
             )
 
@@ -179,7 +182,7 @@ def _name(codec: Any) -> Any:
     return codec.get("name", codec.get("id")) if isinstance(codec, dict) else codec
 
 
-def framing(metadata: Mapping[str, Any], key: str) -> Framing | None:
+def framing(metadata: Mapping[str, Any], place: str) -> Framing | None:
     """How the chunks of an array hold what Blosc has packed; None where it has packed nothing.
 
     Raises
@@ -189,57 +192,57 @@ def framing(metadata: Mapping[str, Any], key: str) -> Framing | None:
     """
     if "zarr_format" in metadata and metadata["zarr_format"] == 2:
         names = [_name(codec) for codec in (*(metadata.get("filters") or ()), metadata.get("compressor"))]
-        return _framed(names, key)
+        return _framed(names, place)
     codecs = metadata.get("codecs") or []
     if SHARDS not in map(_name, codecs):
-        return _framed([_name(codec) for codec in codecs], key)
+        return _framed([_name(codec) for codec in codecs], place)
     shards = codecs[0]["configuration"]
-    inner = _framed([_name(codec) for codec in shards["codecs"]], key)
+    inner = _framed([_name(codec) for codec in shards["codecs"]], place)
     if inner is None:
         return None
     of_index = [_name(codec) for codec in shards.get("index_codecs", ())]
     if len(codecs) > 1 or of_index not in (["bytes"], ["bytes", CHECKSUM]):
-        raise _unclear(key)
+        raise _unclear(place)
     outer = metadata["chunk_grid"]["configuration"]["chunk_shape"]
     n_inner = math.prod(n // m for n, m in zip(outer, shards["chunk_shape"], strict=True))
     index_bytes = INDEX.size * n_inner + 4 * (CHECKSUM in of_index)
     return Framing(inner.behind, n_inner, index_bytes, shards.get("index_location", "end") == "start")
 
 
-def _framed(names: Sequence[Any], key: str) -> Framing | None:
+def _framed(names: Sequence[Any], place: str) -> Framing | None:
     at = [i for i, name in enumerate(names) if name in BLOSC]
     if not at:
         return None
     behind = names[at[0] + 1 :]
     if len(at) > 1 or set(behind) - {CHECKSUM}:
-        raise _unclear(key)
+        raise _unclear(place)
     return Framing(4 * len(behind))
 
 
-def _unclear(key: str) -> DataError:
+def _unclear(place: str) -> DataError:
     return DataError(
-        f"{key} packs what Blosc has packed already, so that it cannot be checked before it is unpacked: it "
+        f"{place} packs what Blosc has packed already, so that it cannot be checked before it is unpacked: it "
         "is not read; write the data again with one compressor"
     )
 
 
-def refuse_forged(value: Buffer, framed: Framing, part: ByteRequest | None, key: str) -> None:
+def refuse_forged(value: Buffer, framed: Framing, part: ByteRequest | None, place: str) -> None:
     """Raise DataError where the header of a frame of Blosc tells another length than it has."""
     if not framed.n_inner:
         if part is None:
-            _refuse_frame(value, framed, key)
+            _refuse_frame(value, framed, place)
         return
     if part is None:  # a whole shard
         index = value[: framed.index_bytes] if framed.index_first else value[-framed.index_bytes :]
-        for place, length in INDEX.iter_unpack(index.to_bytes()[: INDEX.size * framed.n_inner]):
-            if place != NO_CHUNK:
-                _refuse_frame(value[place : place + length], framed, key)
+        for at, length in INDEX.iter_unpack(index.to_bytes()[: INDEX.size * framed.n_inner]):
+            if at != NO_CHUNK:
+                _refuse_frame(value[at : at + length], framed, place)
     elif isinstance(part, RangeByteRequest) and not (framed.index_first and part.start == 0):
-        _refuse_frame(value, framed, key)
+        _refuse_frame(value, framed, place)
 
 
-def _refuse_frame(frame: Buffer, framed: Framing, key: str) -> None:
+def _refuse_frame(frame: Buffer, framed: Framing, place: str) -> None:
     n = len(frame) - framed.behind
     packed = HEADER.unpack(frame[: HEADER.size].to_bytes())[-1] if n >= HEADER.size else None
     if packed != n:
-        raise DataError(f"{key} is no whole chunk: Blosc would read {packed} bytes of {n}")
+        raise DataError(f"{place} is no whole chunk: Blosc would read {packed} bytes of {n}")

@@ -32,17 +32,27 @@ class Commands(click.Group):
             with warnings.catch_warnings():
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
+        except click.ClickException as error:
+            error.message = _shown(error.message)
+            raise
         except (ScaleshiftError, DeviceError) as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(_shown(error)) from error
         except OSError as error:  # a full disk, a read-only folder; a closed pipe is click's own business
             if error.errno == errno.EPIPE:
                 raise
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(_shown(error)) from error
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """One line, without the place in the code."""
-    click.echo(f"warning: {message}", err=True)
+    click.echo(f"warning: {_shown(message)}", err=True)
+
+
+def _shown(text: object) -> str:
+    """Names in it come from files, and may hold what a terminal would obey."""
+    from scaleshift.report.table import printable_lines
+
+    return printable_lines(text)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
