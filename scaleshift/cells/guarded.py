@@ -1,7 +1,7 @@
 """What may a Zarr store ask of whoever opens it?  Only data of its own: no code, no links, no forged frames.
 
-A store can come from anywhere. Its metadata name codecs, of which one unpickles, and others come with whatever
-is installed; its folders may be links, along which it would be read, written and deleted elsewhere; and Blosc
+A store can come from anywhere. Its metadata name codecs, of which one unpickles, and others come with what is
+installed; its folders may be links, along which it would be read, written and deleted elsewhere; and Blosc
 believes the lengths in a chunk's header, and reads behind its end where they are forged.
 """
 
@@ -23,14 +23,30 @@ from scaleshift.errors import DataError
 
 ARRAYS = ("zarr.json", ".zarray")  # what tells of codecs
 METADATA = (*ARRAYS, ".zgroup", ".zattrs", ".zmetadata")
-OF_NUMCODECS = frozenset(
-    "adler32 astype base64 bitround blosc bz2 categorize crc32 crc32c delta fixedscaleoffset fletcher32 gzip "
-    "jenkins_lookup3 json2 lz4 lzma msgpack2 packbits pcodec quantize shuffle vlen-array vlen-bytes vlen-utf8 "
-    "zfpy zlib zstd".split()
-)  # not pickle
+OF_NUMCODECS = frozenset(  # not pickle
+    (
+        *(
+            "adler32",
+            "astype",
+            "base64",
+            "bitround",
+            "blosc",
+            "bz2",
+            "categorize",
+            "crc32",
+            "crc32c",
+            "delta",
+        ),
+        *("fixedscaleoffset", "fletcher32", "gzip", "jenkins_lookup3", "json2", "lz4", "lzma", "msgpack2"),
+        *("packbits", "pcodec", "quantize", "shuffle", "vlen-array", "vlen-bytes", "vlen-utf8", "zfpy"),
+        *("zlib", "zstd"),
+    )
+)
 CODECS = OF_NUMCODECS | {"bytes", "endian", "sharding_indexed", "transpose"}
 BLOSC, CHECKSUM, SHARDS = ("blosc", "numcodecs.blosc"), "crc32c", "sharding_indexed"
-HEADER = struct.Struct("<4B3I")  # of Blosc: versions, flags, size of an item; bytes unpacked, of a block, packed
+HEADER = struct.Struct(
+    "<4B3I"
+)  # of Blosc: versions, flags, size of an item; bytes unpacked, of a block, packed
 INDEX = struct.Struct("<QQ")  # of a shard: where a chunk is, and how long
 NO_CHUNK = 2**64 - 1
 

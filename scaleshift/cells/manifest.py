@@ -14,11 +14,10 @@ import pandas as pd
 import zarr
 
 from scaleshift.cells.reader import RECORD, CompleteStore, read_text, store_at
-from scaleshift.cells.schema import SCALING
+from scaleshift.cells.schema import SCALING, check_names_size, check_sizes
 from scaleshift.errors import DataError, ScaleshiftError, SchemaError
 
 FORMAT = 1
-MAX_NAMES, MAX_CHUNKS = 2**24, 2**20  # more are forged, or could not be worked on: they are looped over
 SAMPLE_CODES, LABEL_CODES, INDEX, MARKERS = "obs/sample/codes", "obs/label/codes", "obs/_index", "var/_index"
 FOREIGN = "use write_cells(as_cells(anndata.read_zarr(path), sample=..., label=...), new_path)"
 
@@ -319,11 +318,7 @@ def _categories(group: zarr.Group, name: str, n: int, location: str) -> tuple[An
 def _read(group: zarr.Group, name: str, selection: Any, location: str) -> Any:
     """Some names as an array, or the record as text."""
     array = array_of(group, name, location)
-    if array.size > MAX_NAMES or array.nchunks > MAX_CHUNKS:
-        raise SchemaError(
-            f"{location}: {name} would hold {array.size} values in {array.nchunks} chunks, expected at most "
-            f"{MAX_NAMES} in {MAX_CHUNKS}: {_expected()}"
-        )
+    check_names_size(array.size, array.nchunks, f"{location}: {name}")
     try:
         return read_text(array) if array.ndim == 0 else np.asarray(array[selection])
     except Exception as error:  # as in reader.read_rows
@@ -348,13 +343,7 @@ def _columns(entries: list[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
 def _check(group: zarr.Group, record: Mapping[str, Any], manifest: Manifest) -> None:
     """Raise SchemaError where the arrays and the record do not agree."""
     location, n_cells = manifest.path, manifest.n_cells
-    if not all(type(count) is int and count >= 0 for count in manifest.counts):
-        raise SchemaError(f"{location}: {RECORD} tells numbers of cells that are none")
-    if manifest.chunk < 1 or n_cells / manifest.chunk > MAX_CHUNKS:
-        raise SchemaError(
-            f"{location}: X would be {n_cells} cells in chunks of {manifest.chunk}, expected chunks of at "
-            f"least one cell, and at most {MAX_CHUNKS} of them"
-        )
+    check_sizes(manifest.counts, manifest.chunk, location)
     for what, names in {"sample": manifest.samples, "label": manifest.labels}.items():
         if len(set(names)) < len(names):
             raise SchemaError(f"{location}: obs/{what} names a category twice")

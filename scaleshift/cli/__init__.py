@@ -33,7 +33,7 @@ class Commands(click.Group):
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
         except click.ClickException as error:
-            error.message = _shown(error.message)
+            error.message = _shown(error.message)  # type: ignore[misc]  # it is what click shows
             raise
         except (ScaleshiftError, DeviceError) as error:
             raise click.ClickException(_shown(error)) from error
@@ -49,10 +49,11 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def _shown(text: object) -> str:
-    """Names in it come from files, and may hold what a terminal would obey."""
-    from scaleshift.report.table import printable_lines
+    """Names in it come from files, and may hold what a terminal would obey, or a line like one of ours."""
+    from scaleshift.report.table import printable
 
-    return printable_lines(text)
+    first, *more = map(printable, str(text).split("\n"))
+    return "\n".join([first, *(line if line.startswith("  ") else f"  {line}" for line in more)])
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

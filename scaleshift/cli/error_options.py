@@ -49,7 +49,8 @@ of_cells = options.all_of(
         "--model",
         metavar="NAME|FILE",
         help=f"{', '.join(NAMES)}, or a model file: .skops (extra skops), whose estimator is refitted, or "
-        ".onnx (extra onnx), which cannot be; with --trust-pickle a pickle too. Not needed once --state is there.",
+        ".onnx (extra onnx), which cannot be; with --trust-pickle a pickle too. Not needed once --state is "
+        "there.",
     ),
     trust.of_models,
     click.option(

@@ -93,7 +93,7 @@ def check(monitor: Monitor, given: Mapping[str, Any], options: Mapping[str, str]
 
 
 def trust(monitor: Monitor, types: Sequence[str], pickle: bool) -> None:
-    """Trust the kept model's file, as this call says: a state is data, and what it says of trust counts not."""
+    """Trust the kept model's file as this call says: a state is data, and does not vouch for itself."""
     from scaleshift.models import ModelFile
 
     model = monitor.model.model

@@ -14,8 +14,8 @@ from scaleshift.errors import DataError
 from scaleshift.models.opening import content_of, of_content, refuse_unknown
 from scaleshift.models.skops_file import refuse_patterns
 
-#: What the user of this process trusts, by the checksum of a file: types of a .skops file, and whether a pickle
-#: may run. Never what stands in a saved model: whoever forges one would trust themselves.
+#: What the user of this process trusts, by the checksum of a file: types of a .skops file, and whether a
+#: pickle may run. Never what stands in a saved model: whoever forges one would trust themselves.
 _trusts: dict[str, tuple[frozenset[str], bool]] = {}
 
 

@@ -1,7 +1,7 @@
-"""Does an ONNX file hold all that it needs?  Weights in other files could be any file: they are not looked for.
+"""Does an ONNX file hold all that it needs?  Weights in other files could be any file: they are refused.
 
-The file is a message of Protocol Buffers: fields of a number, a kind and a content, some of which are messages
-again. Those that can hold a tensor are followed, without unpacking any.
+The file is a message of Protocol Buffers: fields of a number, a kind and a content, some of which are
+messages again. Those that can hold a tensor are followed, without unpacking any.
 """
 
 from __future__ import annotations
@@ -42,16 +42,14 @@ def refuse_elsewhere(content: bytes, name: str) -> None:
     >>> refuse_elsewhere(b"text", "model.onnx")
     Traceback (most recent call last):
         ...
-    scaleshift.errors.DataError: model.onnx cannot be opened by onnxruntime: it is no ONNX file, or a damaged one
+    scaleshift.errors.DataError: model.onnx cannot be opened by onnxruntime: it is no ONNX file, ...
     """
     waiting: list[tuple[str, memoryview]] = [("model", memoryview(content))]
     try:
         while waiting:
             kind, message = waiting.pop()
             for number, value in _fields(message):
-                if kind == "tensor" and (
-                    number == EXTERNAL_DATA or (number == DATA_LOCATION and value != 0)
-                ):
+                if kind == "tensor" and (number == EXTERNAL_DATA or (number == DATA_LOCATION and value != 0)):
                     raise DataError(
                         f"{name} keeps weights in other files, which are not opened: save it as one file, "
                         "onnx.save(onnx.load(path), another_path)"
@@ -64,7 +62,9 @@ def refuse_elsewhere(content: bytes, name: str) -> None:
     except (ValueError, IndexError) as error:
         if isinstance(error, DataError):
             raise
-        raise DataError(f"{name} cannot be opened by onnxruntime: it is no ONNX file, or a damaged one") from None
+        raise DataError(
+            f"{name} cannot be opened by onnxruntime: it is no ONNX file, or a damaged one"
+        ) from None
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:

@@ -81,8 +81,8 @@ def read(content: bytes, name: str) -> OnnxModel:
     Raises
     ------
     DataError
-        If onnxruntime is missing, the file is damaged or keeps weights elsewhere, it takes other inputs than one of numbers (n, d) or
-        one (n, 1) a feature, or its outputs hold neither probabilities nor labels.
+        If onnxruntime is missing, the file is damaged or keeps weights elsewhere, it takes other inputs than
+        one of numbers (n, d) or one (n, 1) a feature, or its outputs hold neither probabilities nor labels.
     """
     optional("onnxruntime", EXTRA, f"opening {name}")
     refuse_elsewhere(content, name)

@@ -34,8 +34,8 @@ def open_model(
     Parameters
     ----------
     path : path
-        ``.onnx``, run by onnxruntime on the CPU, or ``.skops``, a scikit-learn estimator. Of others that run
-        what their maker put into them as soon as they are opened, pickle and joblib files with `trust_pickle`.
+        ``.onnx``, run by onnxruntime on the CPU, or ``.skops``, a scikit-learn estimator; with `trust_pickle`
+        a pickle or joblib file, which runs what its maker put into it as soon as it is opened.
     trusted : collection of str, default ()
         Of a ``.skops`` file: full names of types that may be built though skops does not know them to be
         harmless, such as ``["sklearn.tree._tree.Tree"]`` of trees and forests. A forged file can make such

@@ -14,7 +14,10 @@ from scaleshift.cells.optional import optional
 from scaleshift.errors import DataError
 
 MOST_NAMES = 20
-SCHEMA, MAX_SCHEMA = "schema.json", 2**28  # bytes of what tells how an estimator is built; of a forest, a few MB
+SCHEMA, MAX_SCHEMA = (
+    "schema.json",
+    2**28,
+)  # bytes of what tells how an estimator is built; of a forest, a few MB
 TYPE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # a full name, as skops writes it
 
 

@@ -204,17 +204,6 @@ def printable(name: object) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(name))
 
 
-def printable_lines(text: object) -> str:
-    """A text whose lines are visible characters alone.
-
-    Examples
-    --------
-    >>> printable_lines("one" + chr(10) + "t" + chr(27) + "wo")
-    'one\\nt�wo'
-    """
-    return "\n".join(map(printable, str(text).split("\n")))
-
-
 def short(name: object, longest: int) -> str:
     """A name on one line, its middle left out if it is long: names often differ at their ends.
 

@@ -103,7 +103,14 @@ def test_a_pipe_is_no_workspace(gated):
     gated.run("label", "study.zarr", "w.wsp", codes=(1,), names="is a pipe")
 
 
-GATE_NAMES = ["&lt;script>alert(1)&lt;/script>", "=1+1", "../../../etc/x", "[red]x[/red]", "&#x202e;x", "&#x9b;2J"]
+GATE_NAMES = [
+    "&lt;script>alert(1)&lt;/script>",
+    "=1+1",
+    "../../../etc/x",
+    "[red]x[/red]",
+    "&#x202e;x",
+    "&#x9b;2J",
+]
 
 
 @pytest.mark.parametrize("name", GATE_NAMES, ids=range(6))
@@ -116,7 +123,9 @@ def test_a_marked_up_gate_is_a_label(gated, name):
     gated.run("label", "output/study.zarr", "w.wsp", codes=(0,))
     (label,) = ss.open_cells(gated.output / "study.zarr")["label"].values.tolist()
     assert label.strip("\u202e\x9b")[:2] in name.replace("&lt;", "<") + "2Jx"
-    assert {p for p in gated.around() if "study.zarr" not in p} == {p for p in before if "study.zarr" not in p}
+    assert {p for p in gated.around() if "study.zarr" not in p} == {
+        p for p in before if "study.zarr" not in p
+    }
 
 
 # Folders of gates, and tables --------------------------------------------------------------------------
@@ -140,7 +149,9 @@ def bombs(work):
 
 
 def huge_events(work):
-    (work / "gates" / "T.csv").write_text("sample,event\nrun_S1,99999999999999999999\nrun_S1,-1\nrun_S1,1e999\n")
+    (work / "gates" / "T.csv").write_text(
+        "sample,event\nrun_S1,99999999999999999999\nrun_S1,-1\nrun_S1,1e999\n"
+    )
 
 
 def no_events(work):

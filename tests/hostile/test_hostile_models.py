@@ -1,7 +1,7 @@
-"""Models that were forged: refused in one line by every verb that takes one; nothing of them is run or followed.
+"""Models that were forged: refused in one line by every verb that takes one, and nothing of them is run.
 
-`tests/test_persistence_damage.py` has what is done to saved models, `tests/slices/test_pickled_models.py` what is
-done to pickles.
+`tests/test_persistence_damage.py` has what is done to saved models, `tests/slices/test_pickled_models.py` what
+is done to pickles.
 """
 
 import io
@@ -137,7 +137,9 @@ def test_a_forged_model_is_refused(danger, study, verb, name):
     danger.run(verb, "study.zarr", "--model", model, "--output", "output", names=name)
 
 
-@pytest.mark.parametrize("name", ["weights_of_a_device.onnx", "huge_shape.onnx", "deep.skops", "partial.skops"])
+@pytest.mark.parametrize(
+    "name", ["weights_of_a_device.onnx", "huge_shape.onnx", "deep.skops", "partial.skops"]
+)
 def test_so_it_is_in_a_process_with_little_memory(danger, study, name):
     (danger.work / name).write_bytes(FORGED[name](danger.root))
     danger.alone("slices", "study.zarr", "--model", name, names=name)
@@ -182,7 +184,11 @@ def of_another_class(thing):
 
 
 def with_a_class_inside(thing):
-    thing["parameters"]["features"] = {"type": "object", "class": "ModelFile", "fields": {"path": "/dev/zero"}}
+    thing["parameters"]["features"] = {
+        "type": "object",
+        "class": "ModelFile",
+        "fields": {"path": "/dev/zero"},
+    }
 
 
 def with_markup(thing):

@@ -1,4 +1,4 @@
-"""Sample sheets, panels and tables that were forged: refused in one line, or read as the text that they are."""
+"""Sheets, panels and tables that were forged: refused in one line, or read as the text that they are."""
 
 import io
 import os
@@ -29,7 +29,9 @@ def folder(danger):
 
 
 def ingested(danger, sheet, codes=(1,), names=None):
-    return danger.run("ingest", "data", "output/study.zarr", "--meta", sheet, codes=codes, names=names or sheet)
+    return danger.run(
+        "ingest", "data", "output/study.zarr", "--meta", sheet, codes=codes, names=names or sheet
+    )
 
 
 def workbook(sheet, more=()):
@@ -49,7 +51,8 @@ def workbook(sheet, more=()):
 
 def row(number, *texts):
     cells = "".join(
-        f'<c r="{chr(65 + i)}{number}" t="inlineStr"><is><t>{text}</t></is></c>' for i, text in enumerate(texts)
+        f'<c r="{chr(65 + i)}{number}" t="inlineStr"><is><t>{text}</t></is></c>'
+        for i, text in enumerate(texts)
     )
     return f'<row r="{number}">{cells}</row>'
 
@@ -77,7 +80,9 @@ def test_a_forged_text_is_refused(folder, what):
 
 BOOKS = {
     "endless_rows": SHEET.format(FILES + row(9_999_999_999, "c.fcs")),
-    "wide_rows": SHEET.format("".join(f'<row r="{i}"><c r="XFD{i}"><v>1</v></c></row>' for i in range(1, 9000))),
+    "wide_rows": SHEET.format(
+        "".join(f'<row r="{i}"><c r="XFD{i}"><v>1</v></c></row>' for i in range(1, 9000))
+    ),
     "laughs": LAUGHS + "]>" + SHEET.format(row(1, "file_name", "sample_id") + row(2, "&a29;", "A")),
     "no_xml": "nothing of the sort",
     "deep": SHEET.format("<a>" * 100_000),
@@ -92,7 +97,9 @@ def test_a_forged_workbook_is_refused(folder, what):
 
 def test_a_bomb_is_not_unpacked(folder):
     (folder.work / "sheet.xlsx").write_bytes(workbook(SHEET.format(FILES), [("xl/x.bin", bytes(2**29))]))
-    folder.alone("ingest", "data", "output/study.zarr", "--meta", "sheet.xlsx", codes=(1,), names="unpacks to")
+    folder.alone(
+        "ingest", "data", "output/study.zarr", "--meta", "sheet.xlsx", codes=(1,), names="unpacks to"
+    )
 
 
 def test_an_entity_brings_no_file(folder):
@@ -110,7 +117,13 @@ def test_a_device_is_no_sheet(folder, name):
 
 @pytest.mark.parametrize(
     "name",
-    ["../../keep/other.fcs", "{root}/keep/other.fcs", "/etc/passwd", "/dev/zero", "data/../../../keep/other.fcs"],
+    [
+        "../../keep/other.fcs",
+        "{root}/keep/other.fcs",
+        "/etc/passwd",
+        "/dev/zero",
+        "data/../../../keep/other.fcs",
+    ],
 )
 def test_a_file_elsewhere_is_not_brought_in(folder, name):
     """A sheet chooses among the files that the user names: it opens none."""
@@ -122,7 +135,7 @@ def test_a_file_elsewhere_is_not_brought_in(folder, name):
 
 
 FORMULAS = {
-    "formula": "=HYPERLINK(\"http://x\",\"y\")",
+    "formula": '=HYPERLINK("http://x","y")',
     "command": "=cmd|' /C calc'!A0",
     "at": "@SUM(1)",
     "plus": "+1+cmd",
@@ -176,7 +189,11 @@ def test_a_matrix_is_no_device(folder):
 
 
 def test_conditions_run_no_code(danger, study):
-    for text in ("__import__('os').system('touch ../canary') == 1", "sample == @open('x')", "sample in (" * 500):
+    for text in (
+        "__import__('os').system('touch ../canary') == 1",
+        "sample == @open('x')",
+        "sample in (" * 500,
+    ):
         danger.run("quantify", "study.zarr", "--source", text, codes=(2,))
     assert zarr.open_group(study, mode="r")["X"].shape == (120, 3)
 

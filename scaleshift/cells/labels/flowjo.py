@@ -176,13 +176,13 @@ def flowkit_for(path: str) -> Any:
 
 
 def _refuse_entities(path: str) -> None:
-    """Raise DataError for a workspace that declares entities, as none of FlowJo's does: with them a few lines
-    can stand for gigabytes, or for another file.
-    """
+    """Raise DataError for a workspace that declares entities: a few lines stand for gigabytes, or a file."""
     refuse_odd(path)
 
     def refuse(*_: Any) -> None:
-        raise DataError(f"{path}: declares a document type, which no workspace of FlowJo does: it is not read")
+        raise DataError(
+            f"{path}: declares a document type, which no workspace of FlowJo does: it is not read"
+        )
 
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = refuse

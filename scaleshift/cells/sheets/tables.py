@@ -198,7 +198,7 @@ def _filled_rows(sheet: Any, place: str) -> Iterator[Row]:
         n_cells += len(row)
         if number > MAX_ROWS or n_cells > MAX_CELLS:
             raise DataError(
-                f"{place}: has more than {MAX_ROWS} rows or {MAX_CELLS} cells, which is no sheet: save it as CSV"
+                f"{place}: has more than {MAX_ROWS} rows or {MAX_CELLS} cells: save what is needed as CSV"
             )
         if any(value is not None for value in row):
             texts = [_text(value) for value in row]
