@@ -14,7 +14,7 @@ import pandas as pd
 import zarr
 
 from scaleshift.cells.reader import RECORD, CompleteStore, read_text, store_at
-from scaleshift.cells.schema import SCALING
+from scaleshift.cells.schema import SCALING, check_names_size, check_sizes
 from scaleshift.cells.transient import SEE_TO_IT, passes, patiently
 from scaleshift.errors import DataError, ScaleshiftError, SchemaError
 
@@ -323,6 +323,7 @@ def _categories(group: zarr.Group, name: str, n: int, location: str) -> tuple[An
 def _read(group: zarr.Group, name: str, selection: Any, location: str) -> Any:
     """Some names as an array, or the record as text."""
     array = array_of(group, name, location)
+    check_names_size(array.size, array.nchunks, f"{location}: {name}")
     try:
         return read_text(array) if array.ndim == 0 else np.asarray(array[selection])
     except Exception as error:  # as in reader.read_rows
@@ -347,6 +348,7 @@ def _columns(entries: list[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
 def _check(group: zarr.Group, record: Mapping[str, Any], manifest: Manifest) -> None:
     """Raise SchemaError where the arrays and the record do not agree."""
     location, n_cells = manifest.path, manifest.n_cells
+    check_sizes(manifest.counts, manifest.chunk, location)
     for what, names in {"sample": manifest.samples, "label": manifest.labels}.items():
         if len(set(names)) < len(names):
             raise SchemaError(f"{location}: obs/{what} names a category twice")

@@ -19,6 +19,7 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 from scaleshift.blocks.labels import CODE
+from scaleshift.cells.guarded import GuardedStore
 from scaleshift.cells.schema import check_code_range
 from scaleshift.cells.transient import SEE_TO_IT, passes, patiently
 from scaleshift.errors import DataError, SchemaError
@@ -43,13 +44,13 @@ class CompleteStore(WrapperStore[Store]):
 
 
 def store_at(location: str, *, read_only: bool) -> Store:
-    """Zarr store of a local path, or of a URL by fsspec."""
+    """Zarr store of a local path, or of a URL by fsspec; guarded, since it may come from anywhere."""
     if "://" in location:
         try:
-            return FsspecStore.from_url(location, read_only=read_only)
+            return GuardedStore(FsspecStore.from_url(location, read_only=read_only))
         except (ImportError, ValueError) as error:
             raise SchemaError(f"{location}: this URL cannot be opened ({error})") from error
-    return LocalStore(location, read_only=read_only)
+    return GuardedStore(LocalStore(location, read_only=read_only))
 
 
 def read_rows(array: zarr.Array, location: str, chunk: int, first: int, stop: int) -> np.ndarray:

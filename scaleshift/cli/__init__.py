@@ -44,17 +44,28 @@ class Commands(click.Group):
                 return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             raise stopping.told(ctx, stop) from stop
+        except click.ClickException as error:
+            error.message = _shown(error.message)  # type: ignore[misc]  # it is what click shows
+            raise
         except (ScaleshiftError, DeviceError) as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(_shown(error)) from error
         except OSError as error:  # a full disk, a read-only folder; a closed pipe is click's own business
             if error.errno == errno.EPIPE:
                 raise
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(_shown(error)) from error
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """One line, without the place in the code."""
-    click.echo(f"warning: {message}", err=True)
+    click.echo(f"warning: {_shown(message)}", err=True)
+
+
+def _shown(text: object) -> str:
+    """Names in it come from files, and may hold what a terminal would obey, or a line like one of ours."""
+    from scaleshift.report.table import printable
+
+    first, *more = map(printable, str(text).split("\n"))
+    return "\n".join([first, *(line if line.startswith("  ") else f"  {line}" for line in more)])
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -176,6 +176,7 @@ def answered(context: click.Context, asked: Asked) -> Answer:
     else:
         flags = {parameter.name or "": parameter.opts[0] for parameter in context.command.params}
         error_state.check(monitor, _passed(context, OF_FIT), flags, given["state"])
+        error_state.trust(monitor, given["trust"], given["trust_pickle"])
         try:
             new, remarks = error_state.targets(monitor, asked), []
         except NoCells as told:
@@ -195,7 +196,7 @@ def _fitted(context: click.Context, asked: Asked) -> tuple[Monitor, Targets, lis
         raise click.UsageError(
             f"--state {given['state']} is not there yet: pass --model, what is to be fitted"
         )
-    found = open_named(given["model"], given["trust"], given["refit"])
+    found = open_named(given["model"], given["trust"], given["refit"], given["trust_pickle"])
     if given["state"] is not None and found.is_refitted and not isinstance(found.model, str):
         raise click.UsageError(
             f"--state keeps no model that is refitted, and {found.name} is one: refits need the source each "

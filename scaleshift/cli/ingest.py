@@ -55,7 +55,9 @@ def ingest(
     if as_json:
         click.echo(report.to_json())
     elif not quiet:
-        click.echo("\n".join(lines(report)))
+        from scaleshift.report.table import printable
+
+        click.echo("\n".join(map(printable, lines(report))))  # names come from files
 
 
 def lines(report: IngestReport) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from click.core import ParameterSource
 from rich.console import Console
 
-from scaleshift.cli import options, planned, stopping, zarr_groups
+from scaleshift.cli import options, planned, stopping, trust, zarr_groups
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
 from scaleshift.cli.slice_data import Asked, SliceData, read
@@ -44,28 +43,15 @@ def _components(context: click.Context, parameter: click.Parameter, text: str) -
     return int(text)
 
 
-def _types(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> list[str]:
-    """Names of types, from options that are repeated, or between commas."""
-    return [name for text in given for name in options.names(text)]
-
-
 @click.command()
 @click.argument("store")
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
     help="The trained model: .onnx (extra onnx) or .skops (extra skops). It is run on the features, or on "
-    "the columns that it names. Pickles are not opened: they can run any code.",
+    "the columns that it names. Pickles can run any code: they are opened with --trust-pickle alone.",
 )
-@click.option(
-    "--trust",
-    metavar="TYPE,TYPE",
-    multiple=True,
-    callback=_types,
-    help="Types of a .skops file that may be built though they are not known to be harmless, such as "
-    "sklearn.tree._tree.Tree of trees and forests; the error without it names them. Only where you know who "
-    "wrote the file: a forged one can run code through them. No wildcards.",
-)
+@trust.of_models
 @click.option(
     "--predictions",
     metavar="COLUMN",
