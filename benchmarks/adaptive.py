@@ -5,8 +5,9 @@
 Each job runs on the threads of this process, then on one worker process, then on one, two and one: a second
 worker is asked for after a quarter of the tasks, and one is retired after five eighths of them. Jobs are a pass
 of class sums, a mixture whose prepared blocks lie in the workers, and refits. What the retired worker held is
-counted: what other workers had afterwards, what nobody needed any more, and what was computed again. "adapt"
-is the pass with `cluster.adapt(minimum=1, maximum=2)`, where Dask decides.
+counted: what other workers had afterwards, what nobody needed any more, and what was computed again. In
+"adapt" Dask decides, by `cluster.adapt(minimum=1, maximum=2)`; "closed" is `cluster.scale(1)` alone, which
+closes a worker without asking the others to take over what it holds.
 """
 
 from __future__ import annotations
@@ -20,23 +21,27 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 from jobs import CLASSES, COLUMNS, MARKERS, Job, Watch, class_sums, cluster_of, digest, mixture, refits, told
 from slices_out_of_core import make_store
 from stores import in_child, make_study
 from timing import machine, write_json
 
 ROWS = 2_000_000  # of the mixture
+HOW = {"class sums, adapt": "adapt", "mixture, closed": "closed"}
 UP, DOWN = 1 / 4, 5 / 8  # of the tasks
 ADAPT = {"minimum": 1, "maximum": 2, "interval": "500ms", "wait_count": 2, "target_duration": "2s"}
 
 
 class Scaler(threading.Thread):
-    """Asks for a second worker in mid job, and retires one later."""
+    """Asks for a second worker in mid job, and sends one away later: retired first, or only closed."""
 
-    def __init__(self, cluster: LocalCluster, watch: Watch, tasks: int) -> None:
+    def __init__(
+        self, cluster: LocalCluster, client: Client, watch: Watch, tasks: int, retire: bool = True
+    ) -> None:
         super().__init__(daemon=True)
-        self.cluster, self.watch, self.tasks = cluster, watch, tasks
+        self.cluster, self.client, self.watch = cluster, client, watch
+        self.tasks, self.retire = tasks, retire
         self.ended = threading.Event()
         self.held: dict[str, set[Any]] = {}  # by worker, as one is retired
         self.left: set[str] = set()
@@ -63,6 +68,9 @@ class Scaler(threading.Thread):
         if not self._wait(lambda: self.watch.computed.total() >= enough):
             return
         held = {address: {task.key for task in list(w.has_what)} for address, w in list(workers.items())}
+        if self.retire:
+            newest = [address for address, worker in workers.items() if worker.name != 0]
+            self.client.retire_workers(workers=newest, close_workers=True)
         self.cluster.scale(1)
         if self._wait(lambda: len(workers) == 1):
             self.held, self.left = held, set(held) - set(workers)
@@ -98,8 +106,8 @@ class Scaler(threading.Thread):
         }
 
 
-def measured(job: Job, folder: Path, adapt: bool = False) -> dict[str, Any]:
-    """A job on threads, on one worker, and on one, two and one."""
+def measured(job: Job, folder: Path, how: str = "retired") -> dict[str, Any]:
+    """A job on threads, on one worker, and on one, two and one: "retired", "closed", or "adapt"."""
     start = time.perf_counter()
     expected = digest(job.run())
     on_threads = time.perf_counter() - start
@@ -108,12 +116,12 @@ def measured(job: Job, folder: Path, adapt: bool = False) -> dict[str, Any]:
         alone = digest(job.run())
         on_one = time.perf_counter() - start
         tasks = watch.counts()["tasks"]
-    with cluster_of(1, folder) as (cluster, _, watch), ExitStack() as stack:
-        if adapt:
+    with cluster_of(1, folder) as (cluster, client, watch), ExitStack() as stack:
+        if how == "adapt":
             cluster.adapt(**ADAPT)
             scaler = None
         else:
-            scaler = stack.enter_context(Scaler(cluster, watch, tasks))
+            scaler = stack.enter_context(Scaler(cluster, client, watch, tasks, how == "retired"))
         start = time.perf_counter()
         found = digest(job.run())
         adaptive = time.perf_counter() - start
@@ -138,14 +146,17 @@ def jobs_of(folder: Path, cells: int, seconds: float) -> dict[str, Callable[[], 
         return class_sums(path, seconds, workers=1)
 
     def kept_blocks() -> Job:
-        in_child(make_store, folder / "store.zarr", min(ROWS, cells), COLUMNS)
-        return mixture(folder / "store.zarr", seconds, workers=1)
+        path = folder / "store.zarr"
+        if not path.exists():
+            in_child(make_store, path, min(ROWS, cells), COLUMNS)
+        return mixture(path, seconds, workers=1)
 
     return {
         "class sums": pass_over_study,
         "mixture": kept_blocks,
         "refits": lambda: refits(seconds, workers=1),
-        "adapt": pass_over_study,
+        "class sums, adapt": pass_over_study,
+        "mixture, closed": kept_blocks,
     }
 
 
@@ -165,7 +176,7 @@ def main() -> None:
         folder = Path(name)
         jobs = jobs_of(folder, options.cells, options.seconds)
         for name in options.only or jobs:
-            results["jobs"][name] = found = measured(jobs[name](), folder, adapt=name == "adapt")
+            results["jobs"][name] = found = measured(jobs[name](), folder, HOW.get(name, "retired"))
             told(name, found)
     if options.json:
         write_json(options.json, results)

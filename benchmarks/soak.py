@@ -1,6 +1,6 @@
 """Does a driver that asks all four questions again and again stay as it is?
 
-    python benchmarks/soak.py [--seconds 300] [--rows 300000] [--folder DIR] [--json FILE]
+    python benchmarks/soak.py [--seconds 300] [--rows 100000] [--folder DIR] [--json FILE]
 
 One process, and a client of two worker processes: small jobs over a store, in turn on the workers and on
 threads. After each round, when all is idle: resident memory, open files and threads of the driver and of each
@@ -154,7 +154,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seconds", type=float, default=300.0)
-    parser.add_argument("--rows", type=int, default=300_000)
+    parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--folder", type=Path, help="where to write the data")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
