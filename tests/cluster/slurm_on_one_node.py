@@ -1,4 +1,4 @@
-"""A SLURM of two virtual nodes on this machine, for tests: its own folder, ports and state, ended with the test."""
+"""A SLURM of two virtual nodes on this machine, for tests: with folder, ports and state of its own."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 SBIN = "/usr/sbin:/sbin"
@@ -48,7 +49,8 @@ KillWait=30
 JobRequeue=1
 GresTypes=gpu
 SlurmdParameters=config_overrides
-NodeName=n[1-2] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{ports[1]},{ports[2]}] CPUs=4 RealMemory=8000 Gres=gpu:fake:2
+NodeName=DEFAULT CPUs=4 RealMemory=8000 Gres=gpu:fake:2
+NodeName=n[1-2] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{ports[1]},{ports[2]}]
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 DEVICES = "NodeName=n[1-2] Name=gpu Type=fake File=/dev/null,/dev/zero\n"
@@ -77,11 +79,11 @@ class Slurm:
         munge |= {"log-file": "munged.log", "seed-file": "munged.seed"}
         files = [f"--{option}={self.folder / name}" for option, name in munge.items()]
         self._daemon("munged", "--foreground", "--force", "--num-threads=2", *files)
-        self._until(lambda: (self.folder / "munge.socket").exists(), "munged has no socket")
+        self.until(lambda: (self.folder / "munge.socket").exists(), "munged has no socket")
         self._daemon("slurmctld", "-D", "-i")
         for node in ("n1", "n2"):
             self._daemon("slurmd", "-D", "-N", node)
-        self._until(self._idle, "the nodes did not become idle")
+        self.until(self._idle, "the nodes did not become idle")
 
     def _idle(self) -> bool:
         said = self.run("sinfo", "--noheader", "--Node", "--format=%T", check=False)
@@ -94,6 +96,17 @@ class Slurm:
         if check and done.returncode:
             raise AssertionError(f"{command}: exit {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
+
+    def processes(self, job: str) -> list[psutil.Process]:
+        """Processes of a job that are left, found by their environment."""
+        found = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                environment = process.environ()
+                ours = environment.get("SLURM_CONF") == self.environment["SLURM_CONF"]
+                if ours and environment.get("SLURM_JOB_ID") == job:
+                    found.append(process)
+        return found
 
     def jobs(self) -> list[str]:
         """Ids of the jobs that wait or run."""
@@ -110,9 +123,10 @@ class Slurm:
 
     def wait_for(self, job: str, *states: str, seconds: float = 180) -> None:
         """Wait until a job is in one of these states."""
-        self._until(lambda: self.state(job) in states, f"job {job} is not {states}", seconds)
+        self.until(lambda: self.state(job) in states, f"job {job} is not {states}", seconds)
 
-    def _until(self, holds: object, complaint: str, seconds: float = SECONDS) -> None:
+    def until(self, holds: Callable[[], object], complaint: str, seconds: float = SECONDS) -> None:
+        """Wait until something holds; TimeoutError with all logs where it does not, or a daemon has ended."""
         end = time.monotonic() + seconds
         while not holds():
             dead = [daemon.args for daemon in self._daemons if daemon.poll() is not None]
@@ -136,7 +150,7 @@ class Slurm:
         """Cancel all jobs and end the daemons, the last one started first."""
         with contextlib.suppress(Exception):
             self.run("scancel", "--user=root", check=False)
-            self._until(lambda: not self.jobs(), "jobs are left")
+            self.until(lambda: not self.jobs(), "jobs are left")
         for daemon in reversed(self._daemons):
             daemon.send_signal(signal.SIGTERM)
             try:
