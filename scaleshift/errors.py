@@ -19,3 +19,7 @@ class SchemaError(ScaleshiftError, ValueError):
 
 class NotIdentifiableError(ScaleshiftError, ValueError):
     """The data cannot tell the classes apart, so no proportion can be given."""
+
+
+class ClusterError(ScaleshiftError, RuntimeError):
+    """A cluster cannot be started, does not answer, or is not one that this process can work with."""

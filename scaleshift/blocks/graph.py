@@ -6,10 +6,8 @@ an order that depends on the block numbers alone.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import dask
@@ -243,25 +241,6 @@ def client() -> Any:
         return get_client()
     except ValueError:
         return None
-
-
-def connect(address: str, seconds: float, *, set_as_default: bool) -> Any:
-    """A client of the scheduler at an address; OSError or ValueError where none answers in time."""
-    from distributed import Client
-
-    # Asked first: a Client that fails stays behind half made; where it is garbage-collected as another one
-    # starts, both wait forever for one lock.
-    with ThreadPoolExecutor(1) as thread:  # where no event loop runs, as it does in a notebook
-        thread.submit(asyncio.run, _reach(address, seconds)).result()
-    return Client(address, timeout=seconds, set_as_default=set_as_default)
-
-
-async def _reach(address: str, seconds: float) -> None:
-    from distributed import comm
-    from distributed.security import Security
-
-    answering = await comm.connect(address, timeout=seconds, **Security().get_connection_args("client"))
-    await answering.close()
 
 
 def run(calls: Sequence[Callable[[], Any]]) -> list[Any]:
