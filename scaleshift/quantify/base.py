@@ -16,7 +16,7 @@ from scaleshift import parameters
 from scaleshift.blocks import blas, noise
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.rows import as_rows
-from scaleshift.quantify import learned, remarks, result
+from scaleshift.quantify import learned, pieces, remarks, result
 from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.features import Embedding, ExplicitEmbedding, FeatureMap, Source
 from scaleshift.quantify.flags import flag
@@ -118,7 +118,9 @@ class Quantifier(BaseEstimator, ABC):
         }
         return self._set(found)  # all at once: a fit that fails leaves an earlier one as it was
 
-    def predict(self, X: Any, sample: Any = None) -> xr.Dataset:
+    def predict(
+        self, X: Any, sample: Any = None, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> xr.Dataset:
         """Class proportions of every sample: one pass, then one small problem a sample and replicate.
 
         Parameters
@@ -128,6 +130,10 @@ class Quantifier(BaseEstimator, ABC):
             that the source does not have stay in the result as NaN, with a flag.
         sample : array-like, shape (m,), optional
             Which sample a row belongs to; without it an array is one sample named "all".
+        checkpoint : path, optional
+            Folder in which answers of finished samples are kept: the same call goes on from there after a
+            kill, to the same bits. Samples are then answered in pieces of a million rows or a 256th of all,
+            or one larger sample each; where their rows do not lie together, all at once.
 
         Returns
         -------
@@ -138,8 +144,8 @@ class Quantifier(BaseEstimator, ABC):
         ------
         sklearn.exceptions.NotFittedError
         DataError
-            If a marker is missing, rows are not finite (unless ``invalid="drop"``), or a parameter has no
-            meaning.
+            If a marker is missing, rows are not finite (unless ``invalid="drop"``), a parameter has no
+            meaning, or `checkpoint` is of other rows or of another model.
         """
         check_is_fitted(self, "source_")
         self._check()  # set_params may have been called since the fit
@@ -149,8 +155,12 @@ class Quantifier(BaseEstimator, ABC):
         rows = self._rows(X, sample)
         foreign = foreign_codes(rows, self.labels_)
         n_folds = self.source_.counts.shape[1]
-        answers = answer_samples(rows, self.embedding_, n_folds, self.seed_, foreign, matcher)
-        answers = self._improved(rows, matcher, answers)
+
+        def answer(rows: Rows) -> dict[str, np.ndarray]:
+            found = answer_samples(rows, self.embedding_, n_folds, self.seed_, foreign, matcher)
+            return self._improved(rows, matcher, found)
+
+        answers = pieces.answered(answer, rows, self, foreign, checkpoint)
         known = self._dataset(rows.categories("sample"), answers)
         if foreign.size:
             known = result.with_foreign(known, rows.categories("label")[foreign], answers["n_foreign"])

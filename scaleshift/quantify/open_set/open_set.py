@@ -16,7 +16,7 @@ from scaleshift.blocks import blas, noise
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import DataError
-from scaleshift.quantify import remarks, result
+from scaleshift.quantify import pieces, remarks, result
 from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.classifier.models import check_estimator
 from scaleshift.quantify.flags import flag
@@ -183,7 +183,9 @@ class OpenSetQuantifier(BaseEstimator):
             setattr(self, name, value)
         return self
 
-    def predict(self, X: Any, sample: Any = None) -> xr.Dataset:
+    def predict(
+        self, X: Any, sample: Any = None, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> xr.Dataset:
         """Class proportions of every sample: two passes.
 
         Parameters
@@ -193,6 +195,8 @@ class OpenSetQuantifier(BaseEstimator):
             that the source does not have stay in the result as NaN, with a flag.
         sample : array-like, shape (m,), optional
             Which sample a row belongs to; without it an array is one sample named "all".
+        checkpoint : path, optional
+            Folder in which answers of finished samples are kept, as of `DFM.predict`.
 
         Returns
         -------
@@ -204,14 +208,18 @@ class OpenSetQuantifier(BaseEstimator):
         ------
         sklearn.exceptions.NotFittedError
         DataError
-            If a marker is missing, rows are not finite (unless ``invalid="drop"``), or a parameter has no
-            meaning.
+            If a marker is missing, rows are not finite (unless ``invalid="drop"``), a parameter has no
+            meaning, or `checkpoint` is of other rows or of another model.
         """
         check_is_fitted(self, "learned_")
         self._check()  # set_params may have been called since the fit
         rows = self._rows(X, sample)
-        foreign = foreign_codes(rows, self.source_labels_)
-        answers = passing.answer_samples(rows, self.learned_, self._answerer(), foreign, self.seed_)
+        foreign, answerer = foreign_codes(rows, self.source_labels_), self._answerer()
+
+        def answer(rows: Rows) -> dict[str, np.ndarray]:
+            return passing.answer_samples(rows, self.learned_, answerer, foreign, self.seed_)
+
+        answers = pieces.answered(answer, rows, self, foreign, checkpoint)
         known = self._dataset(rows.categories("sample"), answers)
         if foreign.size:
             known = result.with_foreign(known, rows.categories("label")[foreign], answers["n_foreign"])
