@@ -27,8 +27,13 @@ class Owner(Client):
             raise
 
     def close(self, *args: Any, **kwargs: Any) -> Any:
-        """Close the client, then the cluster, whatever the client says."""
+        """Close the client, then the cluster, whatever the client says; that one once.
+
+        Python closes a client again as it collects it, where a cluster of Dask may wait for a loop that has ended.
+        """
+        started, self._started = self._started, None
         try:
             return super().close(*args, **kwargs)
         finally:
-            self._started.close()
+            if started is not None:
+                started.close()
