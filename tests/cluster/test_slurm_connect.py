@@ -1,4 +1,4 @@
-"""ss.cluster.connect on a SLURM of two virtual nodes, from a script as users write it; its end leaves no job."""
+"""ss.cluster.connect on a SLURM of two virtual nodes, from scripts as users write them; no job is left."""
 
 import shutil
 import sys
