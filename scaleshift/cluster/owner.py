@@ -29,15 +29,21 @@ class Owner(Client):
             raise
 
     def close(self, *args: Any, **kwargs: Any) -> Any:
-        """Close the client, then the cluster, whatever the client says."""
+        """Close the client, then the cluster, whatever the client says; that one once.
+
+        Python closes a client again as it collects it, when the loop that a cluster waits for may have ended.
+        """
         try:
             return super().close(*args, **kwargs)
         finally:
             self._end()
 
     def _end(self) -> None:
+        started, self._started = self._started, None
+        folder, self._folder = self._folder, None
         try:
-            self._started.close()
+            if started is not None:
+                started.close()
         finally:
-            if self._folder is not None:
-                self._folder.cleanup()
+            if folder is not None:
+                folder.cleanup()
