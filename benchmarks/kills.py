@@ -34,7 +34,6 @@ from slices_out_of_core import make_store
 from stores import in_child, make_study
 from timing import machine, write_json
 
-
 ROWS = 2_000_000  # of the mixture
 SMALLER = 3  # the share of the time, and of the kills, that other jobs get
 BETWEEN = 0.02, 0.9  # kills, as parts of the undisturbed time: all fall into the job

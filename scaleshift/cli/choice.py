@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -100,8 +101,13 @@ class Wanted:
         )
         return Choice(found.recommendation or methods.default(), found.reason)
 
-    def make(self, name: str) -> Any:
+    def make(self, name: str, checkpoint: Path | None = None) -> Any:
         """The quantifier, with those of the settings that it has."""
         accepted = methods.accepted(name)
-        given = {**self.settings, "random_state": self.seed}
+        given = {**self.settings, "random_state": self.seed, "checkpoint": checkpoint}
         return methods.make(name, **{k: v for k, v in given.items() if k in accepted})
+
+    def fitted(self, name: str, cells: xr.Dataset, checkpoint: Path | None) -> Any:
+        """The quantifier that has learned from a source; what it keeps meanwhile is no part of it."""
+        model = self.make(name, checkpoint).fit(cells)
+        return model.set_params(checkpoint=None) if "checkpoint" in methods.accepted(name) else model

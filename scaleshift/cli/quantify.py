@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -15,15 +15,18 @@ import xarray as xr
 from click.core import ParameterSource
 from rich.console import Console
 
-from scaleshift.cli import options
+from scaleshift.cli import options, planned, stopping
 from scaleshift.cli.choice import AUTO, OPTIONS, Wanted
 from scaleshift.cli.opening import EVERY, Opening
 from scaleshift.cli.origin import with_origin
 from scaleshift.cli.output import beside_gates, gated_shares, parents_of, plain, write
 from scaleshift.cli.unfinished import Unfinished
 from scaleshift.errors import DataError
+from scaleshift.quantify import methods
 from scaleshift.quantify.flags import codes
-from scaleshift.quantify.methods import available
+
+if TYPE_CHECKING:
+    from scaleshift.blocks.plan import Plan
 
 MIN_WIDTH = 60
 ALARM = 3  # exit code: done, and a threshold was passed
@@ -75,7 +78,7 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
 @click.option("--target", help='Samples to quantify: "sample == S3", or all. All others where left out.')
 @click.option(
     "--method",
-    type=click.Choice([AUTO, *available()]),
+    type=click.Choice([AUTO, *methods.available()]),
     default=AUTO,
     show_default=True,
     help="auto: where 3 source samples or more have labels, the one that answers best for these (see "
@@ -141,6 +144,7 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
 @click.option(
     "--resume", is_flag=True, help="Go on with an interrupted run, whose finished samples --output holds."
 )
+@planned.option
 @options.all_of(options.output, options.as_json, options.quiet, options.scheduler)
 @click.pass_context
 def quantify(
@@ -154,6 +158,7 @@ def quantify(
     markers: list[str] | None,
     scaling: str | None,
     resume: bool,
+    plan_only: bool,
     output: Path | None,
     as_json: bool,
     quiet: bool,
@@ -186,9 +191,12 @@ def quantify(
     wanted = Wanted(method, seed, settings, frozenset(_given(context, tuple(OPTIONS))))
     if model is None:
         wanted.check()
-    options.make_folder(output)
+    options.make_folder(None if plan_only else output)
     unfinished = Unfinished(output, resume)
+    stopping.goes_on(unfinished.way)
     with options.computing(scheduler, quiet):
+        if plan_only:
+            planned.end(context, _plan(store, source, target, model, wanted, markers, scaling), as_json)
         if model is not None:
             prediction = _given(context, OF_THE_PREDICTION)
             result = apply(store, model, target, unfinished, scaling=scaling, **prediction)
@@ -231,6 +239,29 @@ def _without_test(result: xr.Dataset, model: Path | None) -> str:
     return f"the method is {result.attrs.get('method', 'one without')}"
 
 
+def _plan(
+    store: str,
+    source: str | None,
+    target: str | None,
+    model: Path | None,
+    wanted: Wanted,
+    markers: list[str] | None,
+    scaling: str | None,
+) -> Plan:
+    """What it would cost to learn from the source, or to answer with a saved model.
+
+    Where the method is to be chosen, of the default one.
+    """
+    from scaleshift.blocks.plan import explain
+
+    if model is None:
+        study = Opening(store, markers, scaling)
+        name = methods.default() if wanted.method == AUTO else wanted.method
+        return explain(wanted.make(name), study.labelled(study.select(str(source), "--source")))
+    fitted, study, targets = opened(store, model, target, scaling)
+    return explain(fitted, study.cells(targets))
+
+
 def run(
     study: Opening,
     source: str,
@@ -250,7 +281,7 @@ def run(
     unfinished.begin({**study.told, "sources": sources, "targets": targets, **wanted.told}, wanted.seed)
     labelled = study.labelled(sources)
     name, why = unfinished.part("choice", lambda: tuple(wanted.choose(labelled)))
-    model = unfinished.part("model", lambda: wanted.make(name).fit(labelled))
+    model = unfinished.part("model", lambda: wanted.fitted(name, labelled, unfinished.folder("fit")))
     if save_model is not None:
         model.save(save_model)
     cells = study.cells(targets)
@@ -269,25 +300,32 @@ def apply(
     **parameters: Any,
 ) -> xr.Dataset:
     """Predict the target samples of a store with a saved model, some of its parameters changed."""
-    from scaleshift import persistence
-    from scaleshift.slices.base import Slicer
-
-    fitted = persistence.load(model)
-    if not hasattr(fitted, "predict") or isinstance(fitted, Slicer):
-        raise DataError(f"{model} holds a {type(fitted).__name__}: --model expects a saved quantifier")
+    fitted, study, targets = opened(store, model, target, scaling)
     for name in sorted(set(parameters) - set(fitted.get_params(deep=False))):
         raise click.UsageError(
             f"{OPTIONS[name]} does not go with {model}: a {type(fitted).__name__} has no {name}"
         )
-    learned = None if fitted.treatment_ is None else fitted.treatment_["scaling"] or "none"
-    study = Opening(store, fitted.markers_, scaling or learned)
-    targets = list(study.manifest.samples) if target is None else study.select(target, "--target")
     fitted.set_params(**parameters)
     job = {**study.told, "targets": targets, "model": str(model), "parameters": fitted.get_params()}
     unfinished.begin(job, fitted.seed_)
     cells, asked = study.cells(targets), {"model": str(model), "target": target or EVERY}
     found = fitted.predict(cells, checkpoint=unfinished.folder("samples"))
     return with_origin(found, store, study.manifest, cells, asked)
+
+
+def opened(
+    store: str, model: Path, target: str | None, scaling: str | None
+) -> tuple[Any, Opening, list[Any]]:
+    """A saved model, the study as it was for the model, and the samples that it answers for."""
+    from scaleshift import persistence
+    from scaleshift.slices.base import Slicer
+
+    fitted = persistence.load(model)
+    if not hasattr(fitted, "predict") or isinstance(fitted, Slicer):
+        raise DataError(f"{model} holds a {type(fitted).__name__}: --model expects a saved quantifier")
+    learned = None if fitted.treatment_ is None else fitted.treatment_["scaling"] or "none"
+    study = Opening(store, fitted.markers_, scaling or learned)
+    return fitted, study, list(study.manifest.samples) if target is None else study.select(target, "--target")
 
 
 def deliver(

@@ -61,6 +61,14 @@ class Unfinished:
             self.end()
         self.kept = resuming.kept_in(self.path, fingerprint, seed)
 
+    def way(self) -> str:
+        """How to go on where this is stopped."""
+        if self.path is None:
+            return "nothing is kept; with --output DIR the same command and --resume goes on where it was stopped"
+        if self.kept is None:
+            return "nothing is finished yet: the same command begins anew"
+        return f"the same command with --resume goes on from {self.path}"
+
     def part(self, name: str, make: Callable[[], Made]) -> Made:
         """What has a name: that which is there, or which is made now."""
         return make() if self.kept is None else self.kept(name, make)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import copy
 import functools
 import hashlib
 import json
@@ -121,7 +122,9 @@ def _as_wide(arrays: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _digest(model: Any) -> str:
-    """What tells a fitted model from another."""
+    """What tells a fitted model from another; not where its fit kept what it had finished."""
+    model = copy.copy(model)
+    model.checkpoint = None
     try:
         tree, arrays = encode(model)
     except DataError as error:
