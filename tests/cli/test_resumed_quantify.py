@@ -61,16 +61,16 @@ def killed_after(lives, study, output):
 
 @pytest.fixture(scope="module")
 def interrupted(study, tmp_path_factory):
-    """The output folder of a run that was killed after the choice, the model and two of seven samples."""
+    """The output folder of a run that was killed after choice, two passes, model and two of seven samples."""
     output = tmp_path_factory.mktemp("killed") / "results"
-    assert killed_after(4, study, output) == -signal.SIGKILL
+    assert killed_after(6, study, output) == -signal.SIGKILL
     return output
 
 
 def test_a_killed_run_goes_on_to_the_same_bytes(study, interrupted, tmp_path, monkeypatch):
     assert quantify(study, tmp_path / "undisturbed").exit_code == 0
     kept = interrupted / "unfinished"
-    assert sorted(p.name for p in kept.iterdir()) == ["choice", "job", "model", "samples"]
+    assert sorted(p.name for p in kept.iterdir()) == ["choice", "fit", "job", "model", "samples"]
     refused = quantify(study, interrupted)
     assert refused.exit_code == 1
     assert "results/unfinished holds what an interrupted run of this command has finished" in refused.stderr
