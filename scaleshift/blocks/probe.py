@@ -76,8 +76,8 @@ class OneBlock:
         if not (rows.is_one_block or rows.is_sparse) and n_bytes > free / room.COPIES:
             raise ChunkError(
                 f"one block of {self.n_rows} rows takes {n_bytes / 1e9:.1f} GB, and {free / 1e9:.1f} GB are "
-                f"free here: make smaller chunks of rows, a {room.COPIES}th of a worker's memory or less; what "
-                f"would fit: chunks of {int(self.n_rows * free / (room.COPIES * n_bytes)):,} rows or fewer"
+                f"free here: make smaller chunks of rows, a {room.COPIES}th of a worker's memory or less; "
+                f"what would fit: chunks of {int(self.n_rows * free / (room.COPIES * n_bytes)):,} rows or fewer"
             )
         self._read: dict[str, Measured] = {}
 
