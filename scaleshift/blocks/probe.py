@@ -74,9 +74,11 @@ class OneBlock:
         n_bytes = self.n_rows * rows.x.shape[1] * rows.x.dtype.itemsize
         # What a sparse block takes is not known before it is read.
         if not (rows.is_one_block or rows.is_sparse) and n_bytes > free / room.COPIES:
+            fit = int(self.n_rows * free / (room.COPIES * n_bytes))
             raise ChunkError(
                 f"one block of {self.n_rows} rows takes {n_bytes / 1e9:.1f} GB, and {free / 1e9:.1f} GB are "
-                f"free here: make smaller chunks of rows, a {room.COPIES}th of a worker's memory or less"
+                f"free here: make smaller chunks of rows, a {room.COPIES}th of a worker's memory or less; "
+                f"what would fit: chunks of {fit:,} rows or fewer"
             )
         self._read: dict[str, Measured] = {}
 

@@ -200,6 +200,13 @@ def test_a_plan_that_fits_is_given_back_and_one_that_does_not_raises(monkeypatch
     assert "has 41 MB: take fewer threads, or store smaller chunks; what would fit: chunks of about" in told
 
 
+def test_a_block_that_cannot_be_tried_is_refused_with_the_chunks_that_can(monkeypatch):
+    monkeypatch.setattr(room, "free_here", lambda: 10 * 4 * D * 8 * 1_000)
+    with pytest.raises(ScaleshiftError, match="what would fit: chunks of 10,000 rows or fewer"):
+        explain(ss.DFM(bandwidth=5.0), unread(20_000), np.arange(N) % 3)
+    explain(ss.DFM(bandwidth=5.0), read(np.ones((N // 10, D)), 10_000), np.arange(N // 10) % 3)
+
+
 def test_what_is_said_to_fit_does():
     """The chunks that a plan names are planned again, and fit."""
     x, y = np.random.default_rng(0).normal(size=(200_000, D)), np.arange(200_000) % 3
