@@ -240,25 +240,35 @@ def _reason(address: str, seconds: float, error: BaseException) -> str:
     causes = [error]
     while (deeper := causes[-1].__cause__ or causes[-1].__context__) is not None:
         causes.append(deeper)
-    return f"no Dask scheduler answers at {shown}: {_cause(causes, address.startswith('tls://'), seconds)}"
+    return f"no Dask scheduler answers at {shown}: {_cause(causes, address, seconds)}"
 
 
-def _cause(causes: list[BaseException], tls: bool, seconds: float) -> str:
+def _cause(causes: list[BaseException], address: str, seconds: float) -> str:
     def among(*kinds: type[BaseException]) -> BaseException | None:
         return next((cause for cause in causes if isinstance(cause, kinds)), None)
 
     if among(ssl.SSLCertVerificationError):
         return "TLS is refused here, since it shows a certificate that ca= has not signed"
-    if among(ConnectionRefusedError):
-        return "nobody listens there"
-    hung_up = among(ConnectionError, StreamClosedError, ssl.SSLEOFError)
+    hung_up = among(ConnectionResetError, BrokenPipeError, StreamClosedError, ssl.SSLEOFError)
     refused = among(ssl.SSLError, ValueError)  # the second of a connection that a failed handshake has closed
-    if tls and (hung_up or (refused and "ALERT" in str(refused))):
+    if address.startswith("tls://") and (hung_up or (refused and "ALERT" in str(refused))):
         return "TLS is refused there, as it is where its own ca has not signed the certificate given as cert="
     if refused:
         return "what listens there does not talk TLS; is it tcp://?"
     if hung_up:
         return "it hung up; if it wants TLS, write tls:// and give ca=, cert= and key="
-    if among(socket.gaierror):
+    return _silence(address, seconds)
+
+
+def _silence(address: str, seconds: float) -> str:
+    """What a bare connection meets: Dask's last attempt may have ended by the clock."""
+    host, port = comm.parse_host_port(comm.parse_address(address)[1])
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except ConnectionRefusedError:
+        return "nobody listens there"
+    except socket.gaierror:
         return "there is no host of this name"
-    return f"nothing came within {seconds:g} s"
+    except OSError as error:
+        return f"it is not reached ({error.strerror or 'no answer'})"
+    return f"what listens there said nothing within {seconds:g} s"

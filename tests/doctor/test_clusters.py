@@ -35,8 +35,9 @@ def test_a_scheduler_that_answers_tells_its_workers(address):
 def test_a_scheduler_that_does_not_answer_is_a_problem_and_no_secret_is_told(monkeypatch):
     monkeypatch.setattr(cluster, "SECONDS", 0.3)
     for secret, why in (
-        ("tcp://me:hunter2@127.0.0.1:1", "no Dask scheduler answers at tcp://127.0.0.1:1: "),
-        ("tcp://127.0.0.1:1/hunter2", "no Dask scheduler answers at tcp://127.0.0.1:1: nobody listens there"),
+        ("tcp://127.0.0.1:1", "no Dask scheduler answers at tcp://127.0.0.1:1: nobody listens there"),
+        ("tcp://me:hunter2@127.0.0.1:1", "tcp://127.0.0.1:1 is no address of a scheduler"),
+        ("tcp://127.0.0.1:1/hunter2", "tcp://127.0.0.1:1 is no address of a scheduler"),
         ("magic://127.0.0.1:1?k=hunter2", "magic://127.0.0.1:1 is no address of a scheduler"),
     ):
         with dask.config.set({"scheduler-address": secret}):
