@@ -56,7 +56,8 @@ def make_store(path: Path, rows: int, columns: int) -> None:
         "p": ((rows,), (CHUNK,), "f4"),
     }
     arrays = {
-        name: group.create_array(name, shape=s, chunks=c, dtype=t) for name, (s, c, t) in shapes.items()
+        name: group.create_array(name, shape=s, chunks=c, dtype=t, dimension_names=("row", "d")[: len(s)])
+        for name, (s, c, t) in shapes.items()
     }
     for number, start in enumerate(range(0, rows, CHUNK)):
         n = min(CHUNK, rows - start)

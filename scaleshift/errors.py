@@ -22,4 +22,8 @@ class NotIdentifiableError(ScaleshiftError, ValueError):
 
 
 class ClusterError(ScaleshiftError, RuntimeError):
-    """A cluster cannot be started, does not answer, or is not one that this process can work with."""
+    """A cluster cannot be started, does not answer, or was lost, and the job with it."""
+
+
+class DoesNotFitError(ScaleshiftError, MemoryError):
+    """A job needs more memory than there is, and this is known before it runs."""

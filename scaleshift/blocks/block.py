@@ -13,6 +13,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import DataNode
 
 from scaleshift.blocks import labels, sparse_rows
+from scaleshift.blocks.travelled import aligned
 from scaleshift.blocks.treatment import Treatment, check_treatment
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import namespace, to_numpy
@@ -62,6 +63,7 @@ class Loader:
     def __call__(self, x: Any, *arrays: Any, start: int) -> Block:
         """Pick and check the columns of X, encode labels; `start` counts from the first of all rows."""
         start += self.first
+        x, arrays = aligned((x, arrays))  # persisted ones may have come from another worker
         if not self.sparse:
             sparse_rows.refuse_block(x)
         if self.take is not None:
@@ -212,7 +214,8 @@ class Kept:
 
 
 def _as_it_is(block: Block, *, start: int) -> Block:
-    return block
+    found: Block = aligned(block)
+    return found
 
 
 def _codes(name: str, column: Column, values: np.ndarray, start: int) -> np.ndarray:

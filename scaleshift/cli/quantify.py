@@ -300,6 +300,7 @@ def deliver(
 ) -> None:
     """Print a result, and write it where --output says."""
     from scaleshift import report
+    from scaleshift.report.table import printable
 
     # Written first: nobody may be reading what is printed.
     remarks = [f"method: {result.attrs['choice']}"] if "choice" in result.attrs else []
@@ -311,7 +312,7 @@ def deliver(
         Console(width=width).print(report.text(result, width=width))
         remarks += [] if gated is None else [beside_gates(result, gated)]
     for remark in [] if quiet else remarks:
-        click.echo(remark, err=True)
+        click.echo(printable(remark), err=True)  # names come from files
 
 
 def to_json(result: xr.Dataset) -> dict[str, Any]:

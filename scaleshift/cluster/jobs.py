@@ -8,22 +8,26 @@ import re
 import shlex
 import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import dask
+from distributed.security import Security
 
+from scaleshift.cluster.existing import certificates
 from scaleshift.cluster.machine import LOOPBACK
 from scaleshift.cluster.options import check, meant, said
 from scaleshift.cluster.owner import Owner
+from scaleshift.cluster.revival import Revival
 from scaleshift.cluster.settings import ONE_BLAS_THREAD, as_environment, chosen
 from scaleshift.errors import ClusterError
 
 INSTALL = 'pip install "scaleshift[slurm]"'
 BASE = "JobQueueCluster"
 MARGIN = 120  # seconds before the walltime at which the last worker has handed its results on
-REVIVE = 10_000  # milliseconds between two looks for jobs that have ended
 
 
 def jobqueue(options: dict[str, Any]) -> Owner:
@@ -48,23 +52,24 @@ def jobqueue(options: dict[str, Any]) -> Owner:
     options = {name: value for name, value in options.items() if name != "cluster"}
     check(made.__name__, options, [made, made.job_cls], own=["jobs"])
     settings = chosen(options)
-    options, jobs = prepared(made, options, settings)
-    with dask.config.set(settings):
-        cluster = _made(made, options)
-    try:
-        cluster.scale(**jobs)
-        _send(cluster)
-        _revive(cluster)
-    except BaseException:  # an interrupt too
-        cluster.close()
-        raise
-    return Owner(cluster)
+    options, jobs, folder = prepared(made, options, settings)
+    with contextlib.ExitStack() as undone:  # an interrupt too must leave nothing behind
+        if folder is not None:
+            undone.callback(folder.cleanup)
+        with dask.config.set(settings):
+            cluster = _made(made, options)
+        undone.callback(_close, cluster)
+        _send(cluster, jobs)
+        Revival(cluster).begin()
+        client = Owner(cluster, folder)
+        undone.pop_all()
+    return client
 
 
 def prepared(
     made: type, options: dict[str, Any], settings: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What goes to the class, with our defaults; and how much to scale to.
+) -> tuple[dict[str, Any], int, tempfile.TemporaryDirectory[str] | None]:
+    """What goes to the class, with our defaults; how many jobs; and where their certificates lie.
 
     Parameters
     ----------
@@ -77,11 +82,16 @@ def prepared(
 
     Returns
     -------
-    options, scale : dict
+    options : dict
+    jobs : int
+    folder : tempfile.TemporaryDirectory or None
+        None where the user has other certificates, or wants none.
     """
-    options = {"processes": 1, "security": True, **options}
-    jobs = {"n": options.pop("n_workers")} if "n_workers" in options else {"jobs": options.pop("jobs", 1)}
     name = options.get("config_name") or made.job_cls.default_config_name()  # type: ignore[attr-defined]
+    options = {**options, "processes": _value(options, name, "processes") or 1}
+    jobs = options.pop("jobs", 1)
+    if "n_workers" in options:
+        jobs = -(-options.pop("n_workers") // options["processes"])
     options["scheduler_options"] = {"dashboard_address": LOOPBACK, **options.get("scheduler_options", {})}
     exported = {**ONE_BLAS_THREAD, **as_environment(settings)}
     options["job_script_prologue"] = [
@@ -94,11 +104,12 @@ def prepared(
     if "--lifetime" not in arguments:
         arguments += lifetime(name, _value(options, name, "walltime"))
     options["worker_extra_args"] = arguments
-    if options["security"] is True and not _value(options, name, "shared_temp_directory"):
-        options["shared_temp_directory"] = _folder()
-    elif not options["security"]:
+    folder = None
+    if options.get("security", True) is True:
+        folder, options["security"] = _certificates(_value(options, name, "shared_temp_directory"))
+    elif options["security"] is False:
         options["security"] = None
-    return options, jobs
+    return options, jobs, folder
 
 
 def lifetime(name: str, walltime: str | None) -> list[str]:
@@ -155,15 +166,34 @@ def _configured(options: dict[str, Any], name: str, key: str) -> list[str]:
     return [str(part) for part in _value(options, name, key) or []]
 
 
-def _folder() -> str:
-    """The current folder, for certificates: a job starts in the folder that it was sent from."""
-    folder = os.getcwd()
-    if shlex.quote(folder) != folder:  # it would stand in the job's script
+def _certificates(shared: str | None) -> tuple[tempfile.TemporaryDirectory[str], Security]:
+    """Certificates for these jobs alone, in a folder that only the owner reads and that ends with them.
+
+    By default in the current folder: a job starts in the one that it was sent from.
+    """
+    parent = os.path.abspath(os.path.expanduser(os.path.expandvars(shared or ".")))
+    if shlex.quote(parent) != parent:  # it stands in the job's script
         raise ClusterError(
-            f"certificates for the jobs cannot lie in {folder!r}, a name that a shell would not read as it "
+            f"certificates for the jobs cannot lie in {parent!r}, a name that a shell would not read as it "
             "stands: give shared_temp_directory=, a folder that nodes see"
         )
-    return folder
+    try:
+        made = Security.temporary()
+    except ImportError as error:
+        raise ClusterError(f"TLS between jobs needs cryptography: {INSTALL}") from error
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=".scaleshift-tls-", dir=parent)
+    except OSError as error:
+        raise ClusterError(
+            f"certificates for the jobs cannot lie in {parent} ({error.strerror}): give "
+            "shared_temp_directory=, a folder that nodes see"
+        ) from error
+    files = {}
+    for part, text in made.get_tls_config_for_role("worker").items():
+        if text is not None:
+            files[part] = Path(folder.name, f"{part}.pem")
+            files[part].write_text(text)
+    return folder, certificates(None, files["ca_file"], files["cert"], files["key"])
 
 
 def _class(given: Any) -> Any:
@@ -205,49 +235,24 @@ def _made(made: Any, options: dict[str, Any]) -> Any:
         )
     try:
         return made(**options)
-    except ImportError as error:  # of cryptography
-        raise ClusterError(
-            f"TLS between jobs: {error}; {INSTALL}, or security=None on a network of your own"
-        ) from error
     except (OSError, TypeError, ValueError) as error:
         raise ClusterError(f"{made.__name__}: {said(error)}") from error
 
 
-def _send(cluster: Any) -> None:
-    """Send the jobs now: what the batch system says of them is lost else."""
+def _close(cluster: Any) -> None:
+    with contextlib.suppress(Exception):  # what went wrong first is told
+        cluster.close()
+
+
+def _send(cluster: Any, jobs: int) -> None:
+    """Send the jobs now: `scale` does it later, and what the batch system says of them is lost then."""
 
     async def sent() -> None:
-        await cluster
+        for _ in range(jobs):
+            cluster.worker_spec.update(cluster.new_worker_spec())
+        await cluster._correct_state()
 
     try:
         cluster.sync(sent)
     except (OSError, RuntimeError, ValueError) as error:
         raise ClusterError(f"the job was refused: {said(error)}") from error
-
-
-def _revive(cluster: Any) -> None:
-    """Send a job again where one has ended, at its walltime or with its node: Dask alone does not."""
-    from tornado.ioloop import PeriodicCallback
-
-    began: set[Any] = set()  # jobs whose workers were there
-    missed: set[Any] = set()  # those that the last look missed: a nanny may be starting a worker anew
-
-    def look() -> None:
-        there = {worker.name for worker in cluster.scheduler.workers.values()}
-        wanted = len(cluster.worker_spec)
-        missing = set()
-        for job, spec in list(cluster.worker_spec.items()):
-            if there.intersection(f"{job}{suffix}" for suffix in spec.get("group", [""])):
-                began.add(job)
-            elif job in missed:
-                del cluster.worker_spec[job]
-            elif job in began:
-                missing.add(job)
-        missed.clear()
-        missed.update(missing)
-        if len(cluster.worker_spec) < wanted:
-            cluster.scale(jobs=wanted)
-
-    again = PeriodicCallback(look, REVIVE)
-    cluster.periodic_callbacks["jobs that have ended"] = again  # stops with the cluster
-    cluster.loop.add_callback(again.start)

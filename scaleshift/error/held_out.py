@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -56,11 +57,18 @@ class Seen:
     expected: np.ndarray  # (m,) loss that the predicted probabilities expect; NaN of numbers
 
 
-@functools.lru_cache(maxsize=32)  # asked for by every comparator and flag; both hash by identity
+# Asked for by every comparator and flag. Rows, which hash by identity, do not stay in memory for its sake: those
+# of a monitor's last updates would be gigabytes.
+_shifts: WeakKeyDictionary[Seen, WeakKeyDictionary[HeldOut, Shift | None]] = WeakKeyDictionary()
+
+
 def shift_of(held: HeldOut, target: Seen) -> Shift | None:
     """How the target differs from the source; None with fewer than two rows on a side."""
-    n_folds = min(FOLDS, len(held.x), len(target.x))
-    return None if n_folds < 2 else discriminate(held.x, target.x, n_folds=n_folds)
+    known = _shifts.setdefault(target, WeakKeyDictionary())
+    if held not in known:
+        n_folds = min(FOLDS, len(held.x), len(target.x))
+        known[held] = None if n_folds < 2 else discriminate(held.x, target.x, n_folds=n_folds)
+    return known[held]
 
 
 def held_out(rows: Rows, family: Family, buckets: Buckets | None, settings: Settings, seed: int) -> HeldOut:

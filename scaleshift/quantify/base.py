@@ -13,13 +13,15 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift import parameters
-from scaleshift.blocks import blas, noise
+from scaleshift.blocks import blas
 from scaleshift.blocks.block import Invalid, Rows
+from scaleshift.blocks.resuming import seed_of
 from scaleshift.blocks.rows import as_rows
 from scaleshift.quantify import learned, pieces, remarks, result
 from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.features import Embedding, ExplicitEmbedding, FeatureMap, Source
 from scaleshift.quantify.flags import flag
+from scaleshift.quantify.keeping import kept_of
 from scaleshift.quantify.matching import Matcher
 from scaleshift.quantify.mixtures import Mixture, Resampled
 from scaleshift.quantify.source import N_FOLDS, embed_source, label_counts
@@ -62,6 +64,7 @@ class Quantifier(BaseEstimator, ABC):
     soft: bool = False  # whether some cells of a sample may belong to no class
     bandwidth: Any = "auto"
     criterion: str = "delta_min"
+    checkpoint: str | os.PathLike[str] | None = None
 
     @abstractmethod
     def _feature_map(self) -> FeatureMap:
@@ -101,10 +104,12 @@ class Quantifier(BaseEstimator, ABC):
         features = self._feature_map()
         rows = as_rows(X, y, sample, invalid=self.invalid)
         counts = label_counts(rows)
-        seed = noise.seed_of(self.random_state)
-        embedding = features.learn(Source(rows, counts, self.bandwidth, self.criterion, seed))
+        seed = seed_of(self.checkpoint, self.random_state)
+        kept = kept_of(self, rows, seed)
+        learned_of = Source(rows, counts, self.bandwidth, self.criterion, seed)
+        embedding = kept("embedding", lambda: features.learn(learned_of))
         n_folds = N_FOLDS if self.n_bootstrap and isinstance(embedding, ExplicitEmbedding) else 1
-        source = embed_source(rows, embedding, n_folds, seed)
+        source = kept("source", lambda: embed_source(rows, embedding, n_folds, seed))
         learned.draws_samples(self.resample, source)  # refuses what cannot be done
         found = {
             "seed_": seed,

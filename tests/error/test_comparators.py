@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import dataclass, replace
 
 import dask.array as da
@@ -18,6 +20,7 @@ from scaleshift.error import held_out as module
 from scaleshift.error.comparators import COMPARATORS
 from scaleshift.error.family import Settings
 from scaleshift.error.held_out import coverage, effective_sample_size, held_out, seen, share_far
+from scaleshift.error.prediction_error import PredictionError
 
 N, P = 5_000, 3
 RNG = np.random.default_rng(0)
@@ -289,3 +292,17 @@ def test_what_is_held_out_can_be_saved(held):
     for name in ("x", "y", "fold", "prediction", "loss", "expected"):
         np.testing.assert_array_equal(getattr(back, name), getattr(held, name))
     assert (back.loss_name, back.level, back.is_classes) == ("counting", 0.95, True)
+
+
+def test_rows_that_were_compared_leave_the_memory_with_those_who_hold_them():
+    model = PredictionError("ols", n_bootstrap=4, random_state=0).fit(X, OUTCOME)
+    found = model.update({"site": ALIKE})
+    assert np.isfinite(found["effective_sample_size"].values).all()
+    source, first = weakref.ref(model.held_out_), weakref.ref(model.targets_["site"].seen)
+    model.update({"site": SHIFTED})
+    gc.collect()
+    assert first() is None
+    assert source() is not None
+    del model
+    gc.collect()
+    assert source() is None

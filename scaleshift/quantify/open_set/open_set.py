@@ -12,14 +12,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift import parameters
-from scaleshift.blocks import blas, noise
+from scaleshift.blocks import blas
 from scaleshift.blocks.block import Invalid, Rows
+from scaleshift.blocks.resuming import seed_of
 from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import DataError
 from scaleshift.quantify import pieces, remarks, result
 from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.classifier.models import check_estimator
 from scaleshift.quantify.flags import flag
+from scaleshift.quantify.keeping import kept_of
 from scaleshift.quantify.open_set import attributes, diagnostics, passing
 from scaleshift.quantify.open_set.answers import Answerer
 from scaleshift.quantify.open_set.estimators import NAMES
@@ -61,6 +63,8 @@ class OpenSetQuantifier(BaseEstimator):
     invalid : {"raise", "drop"}, default "raise"
         What to do with rows that hold NaN or infinite values.
     random_state : None, int or numpy.random.Generator
+    checkpoint : path, optional
+        Folder for what each pass of a fit over the source gave: a killed fit goes on after its last one.
 
     Attributes
     ----------
@@ -126,6 +130,7 @@ class OpenSetQuantifier(BaseEstimator):
         level: float = 0.95,
         invalid: Invalid = "raise",
         random_state: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ):
         self.unknown = unknown
         self.unknown_class = unknown_class
@@ -135,6 +140,7 @@ class OpenSetQuantifier(BaseEstimator):
         self.level = level
         self.invalid = invalid
         self.random_state = random_state
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample: Any = None) -> Self:
         """Learn the classes.
@@ -160,11 +166,11 @@ class OpenSetQuantifier(BaseEstimator):
         """
         self._check()
         rows = as_rows(X, y, sample, invalid=self.invalid)
-        seed = noise.seed_of(self.random_state)
-        learned, scored = passing.learn_source(
-            rows, self.unknown_class, self.classifier, self.n_landmarks, seed
-        )
-        counts, n_invalid = passing.count_source(rows, learned, N_FOLDS if self.n_bootstrap else 1, seed)
+        seed = seed_of(self.checkpoint, self.random_state)
+        kept, asked = kept_of(self, rows, seed), (self.unknown_class, self.classifier, self.n_landmarks)
+        learned, scored = kept("learned", lambda: passing.learn_source(rows, *asked, seed))
+        n_folds = N_FOLDS if self.n_bootstrap else 1
+        counts, n_invalid = kept("counts", lambda: passing.count_source(rows, learned, n_folds, seed))
         with blas.one_thread():
             selection = select(learned, scored, seed)
         found = {
