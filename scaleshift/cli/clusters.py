@@ -49,7 +49,7 @@ def on(scheduler: str) -> Iterator[None]:
 
 
 def asked(scheduler: str) -> tuple[str, dict[str, Any]]:
-    """What `cluster.connect` gets.
+    """What `cluster.connect` gets; ClusterError where there is no such kind.
 
     Examples
     --------
@@ -58,9 +58,21 @@ def asked(scheduler: str) -> tuple[str, dict[str, Any]]:
     >>> asked("tcp://host:8786")
     ('tcp://host:8786', {})
     """
-    kind, colon, path = scheduler.partition(":")
-    if kind not in KINDS:
+    if "://" in scheduler or scheduler.endswith(".json"):
         return scheduler, {}
+    from scaleshift.cluster.options import meant
+
+    kind, colon, path = scheduler.partition(":")
+    if kind == "local":
+        raise ClusterError(
+            "local is threads of this machine, and takes no options: did you mean 'processes'?"
+        )
+    if kind not in KINDS:
+        known = ["local", *KINDS]
+        raise ClusterError(
+            f"no kind of cluster is called {kind!r}{meant(kind, known)} There are {', '.join(known)}, "
+            "addresses like tcp://host:8786, and scheduler files, *.json"
+        )
     return KINDS[kind], read_options(Path(path)) if colon else {}
 
 
@@ -81,7 +93,7 @@ def read_options(path: Path) -> dict[str, Any]:
     ClusterError
         Where there is no such file, or it holds something else.
     """
-    import yaml
+    import yaml  # slow, and seldom needed
 
     try:
         found = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import dask
+from distributed.core import Status
 from distributed.security import Security
 
 from scaleshift.cluster.existing import certificates
@@ -255,4 +256,6 @@ def _send(cluster: Any, jobs: int) -> None:
     try:
         cluster.sync(sent)
     except (OSError, RuntimeError, ValueError) as error:
+        for job in cluster.workers.values():
+            job.status = Status.failed  # or the cluster does not close
         raise ClusterError(f"the job was refused: {said(error)}") from error

@@ -74,9 +74,11 @@ def prepared(options: dict[str, Any]) -> dict[str, Any]:
         return options
     if "image" not in options:
         raise ClusterError("'kubernetes' needs image=, one that holds scaleshift as it is here")
-    env = options.get("env") or {}
-    if not isinstance(env, dict):  # a list, as Kubernetes writes it
-        env = {entry["name"]: entry.get("value", "") for entry in env}
+    ours, env = {**ONE_BLAS_THREAD, **as_environment(settings)}, options.get("env") or {}
+    if isinstance(env, dict):
+        env = {**ours, **env}
+    else:  # a list, as Kubernetes writes it
+        named = {entry["name"] for entry in env}
+        env = [*({"name": k, "value": v} for k, v in ours.items() if k not in named), *env]
     n_workers = dask.config.get("kubernetes.count.start", 0) or 1
-    options = {"n_workers": n_workers, "quiet": True, **options}
-    return {**options, "env": {**ONE_BLAS_THREAD, **as_environment(settings), **env}}
+    return {"n_workers": n_workers, "quiet": True, **options, "env": env}

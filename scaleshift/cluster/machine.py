@@ -91,10 +91,10 @@ def _started(made: Any, options: dict[str, Any], settings: dict[str, Any]) -> Ow
 
 
 def _loopback(options: dict[str, Any]) -> dict[str, Any]:
-    """Listen on this machine alone; a host or an interface that is asked for is one that others may reach."""
-    if {"host", "interface"} & set(options):
-        return {"dashboard_address": LOOPBACK}
-    return {"host": "127.0.0.1", "dashboard_address": LOOPBACK}
+    """What each process serves over HTTP, for this machine alone; LocalCluster sees to the rest."""
+    if options.get("processes", True):
+        return {"dashboard_address": LOOPBACK}  # workers serve at the host that they are given
+    return {"dashboard_address": LOOPBACK, "worker_dashboard_address": LOOPBACK}
 
 
 def _pool() -> dict[str, Any]:

@@ -51,8 +51,9 @@ def meant(name: str, known: Iterable[str]) -> str:
     >>> meant("slrum", ["local", "slurm"])
     ": did you mean 'slurm'?"
     """
-    near = difflib.get_close_matches(name.lower(), sorted(known), n=1)
-    return f": did you mean {near[0]!r}?" if near else "."
+    lower = {one.lower(): one for one in sorted(known)}
+    near = difflib.get_close_matches(name.lower(), lower, n=1)
+    return f": did you mean {lower[near[0]]!r}?" if near else "."
 
 
 def said(error: Any) -> str:
