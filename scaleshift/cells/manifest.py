@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 import zarr
 
-from scaleshift.cells.reader import RECORD, CompleteStore, read_text, store_at
+from scaleshift.cells.reader import RECORD, read_text
+from scaleshift.cells.root import EXPECTED, FOREIGN, open_root
 from scaleshift.cells.schema import SCALING, check_names_size, check_sizes
 from scaleshift.cells.transient import SEE_TO_IT, passes, patiently
 from scaleshift.errors import DataError, ScaleshiftError, SchemaError
 
 FORMAT = 1
 SAMPLE_CODES, LABEL_CODES, INDEX, MARKERS = "obs/sample/codes", "obs/label/codes", "obs/_index", "var/_index"
-FOREIGN = "use write_cells(as_cells(anndata.read_zarr(path), sample=..., label=...), new_path)"
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ def open_study(location: str) -> tuple[zarr.Group, Manifest]:
 
 
 def _read_study(location: str) -> tuple[zarr.Group, Manifest]:
-    group = _open_group(location)
+    group = open_root(location)
     record = _record(group, location)
     cells = array_of(group, "X", location)
     markers = _read(group, MARKERS, slice(None), location)
@@ -216,8 +216,7 @@ def array_of(group: zarr.Group, name: str, location: str) -> zarr.Array:
         raise SchemaError(f"{location}: {name} cannot be opened: {error}") from error
     if not isinstance(found, zarr.Array):
         raise SchemaError(
-            f"{location} has no array {name}: {_expected()}; "
-            f"if another tool has rewritten this study, {FOREIGN}"
+            f"{location} has no array {name}: {EXPECTED}; if another tool has rewritten this study, {FOREIGN}"
         )
     return found
 
@@ -259,39 +258,16 @@ def warn_unfinished(manifest: Manifest) -> None:
         )
 
 
-def _open_group(location: str) -> zarr.Group:
-    if "://" not in location and not os.path.exists(location):
-        raise SchemaError(f"{location} does not exist: {_expected()}")
-    store = CompleteStore(store_at(location, read_only=True))
-    try:
-        return zarr.open_group(store, mode="r", zarr_format=3, use_consolidated=False)
-    except Exception as error:  # whatever zarr makes of something else than a group
-        if passes(error):
-            raise
-        reason = "" if isinstance(error, FileNotFoundError) else f" ({error})"
-    try:
-        zarr.open_group(store, mode="r", zarr_format=2, use_consolidated=False)
-    except Exception:
-        raise SchemaError(f"{location} is not a Zarr group{reason}: {_expected()}") from None
-    raise SchemaError(f"{location} is a Zarr v2 store: {_expected()}; if AnnData wrote it, {FOREIGN}")
-
-
-def _expected() -> str:
-    return (
-        "expected a study that scaleshift wrote to the end (an AnnData store in Zarr v3 with uns/scaleshift)"
-    )
-
-
 def _record(group: zarr.Group, location: str) -> dict[str, Any]:
     """The record in uns/scaleshift as JSON, its version and keys checked."""
     if RECORD not in group:
-        raise SchemaError(f"{location} has no {RECORD}: {_expected()}; if AnnData wrote it, {FOREIGN}")
+        raise SchemaError(f"{location} has no {RECORD}: {EXPECTED}; if AnnData wrote it, {FOREIGN}")
     text = _read(group, RECORD, (), location)
     try:
         record = json.loads(text)
         version = record["version"]
     except (ValueError, KeyError, TypeError) as error:
-        raise SchemaError(f"{location}: {RECORD} is no record of a study ({error}): {_expected()}") from error
+        raise SchemaError(f"{location}: {RECORD} is no record of a study ({error}): {EXPECTED}") from error
     if version != FORMAT:
         raise SchemaError(
             f"{location} has layout version {version!r}, this scaleshift reads version {FORMAT}: "
@@ -306,7 +282,7 @@ def _record(group: zarr.Group, location: str) -> dict[str, Any]:
         if key not in entry
     ]
     if lacking:
-        raise SchemaError(f"{location}: {RECORD} lacks {lacking[0]}: {_expected()}")
+        raise SchemaError(f"{location}: {RECORD} lacks {lacking[0]}: {EXPECTED}")
     return record
 
 

@@ -20,6 +20,7 @@ from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 from scaleshift.blocks.labels import CODE
 from scaleshift.cells.guarded import GuardedStore
+from scaleshift.cells.remote import INSTALL, scheme
 from scaleshift.cells.schema import check_code_range
 from scaleshift.cells.transient import SEE_TO_IT, passes, patiently
 from scaleshift.errors import DataError, SchemaError
@@ -49,7 +50,8 @@ def store_at(location: str, *, read_only: bool) -> Store:
         try:
             return GuardedStore(FsspecStore.from_url(location, read_only=read_only))
         except (ImportError, ValueError) as error:
-            raise SchemaError(f"{location}: this URL cannot be opened ({error})") from error
+            how = INSTALL.get(scheme(location), "") if isinstance(error, ImportError) else ""
+            raise SchemaError(f"{location}: this URL cannot be opened ({error}){how}") from error
     return GuardedStore(LocalStore(location, read_only=read_only))
 
 
