@@ -35,11 +35,11 @@ def read(path: str | os.PathLike[str] | None) -> Checkpoint | None:
         return None
     if not isinstance(path, str | os.PathLike):
         raise DataError(f"checkpoint={path!r}: expected the path of a folder, or None")
-    if not os.path.lexists(path) or _is_empty(path):
-        return None
     from scaleshift import persistence
 
     try:
+        if not os.path.lexists(path) or _is_empty(path):
+            return None
         found = persistence.load(path)
     except (ScaleshiftError, OSError) as error:
         raise DataError(
