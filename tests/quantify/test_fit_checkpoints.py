@@ -75,5 +75,5 @@ def test_a_seed_that_was_drawn_is_kept_and_the_model_is_saved_as_ever(tmp_path, 
 
 
 def test_a_map_of_ones_own_which_is_code_cannot_be_kept(tmp_path):
-    with pytest.raises(DataError, match="cannot keep this fit: .*UserEmbedding.*; or leave checkpoint out"):
+    with pytest.raises(DataError, match=r"cannot keep this fit: .*UserEmbedding.*; or leave checkpoint out"):
         fit(tmp_path / "state", features=SplineTransformer())
