@@ -35,11 +35,11 @@ def read(path: str | os.PathLike[str] | None) -> Checkpoint | None:
         return None
     if not isinstance(path, str | os.PathLike):
         raise DataError(f"checkpoint={path!r}: expected the path of a folder, or None")
-    if not os.path.lexists(path) or _is_empty(path):
-        return None
     from scaleshift import persistence
 
     try:
+        if not os.path.lexists(path) or _is_empty(path):
+            return None
         found = persistence.load(path)
     except (ScaleshiftError, OSError) as error:
         raise DataError(
@@ -85,6 +85,10 @@ def write(path: str | os.PathLike[str] | None, checkpoint: Checkpoint) -> None:
             os.rmdir(path)  # an empty folder that was made for it: a state is put in place as a whole
         try:
             persistence.save(checkpoint, path)
+        except ScaleshiftError as error:
+            raise DataError(
+                f"checkpoint={os.fspath(path)!r} cannot keep this fit: {error}; or leave checkpoint out"
+            ) from error
         except OSError as error:
             raise DataError(
                 f"checkpoint={os.fspath(path)!r} cannot be written ({error.strerror or error}): choose "

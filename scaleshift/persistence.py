@@ -80,6 +80,12 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
     """
     encoded, arrays = encode(thing)
     location = _local(path)
+    while not _stands(thing, encoded, arrays, location):
+        pass  # another writer has taken its arrays for those of one that was killed
+
+
+def _stands(thing: Any, encoded: Any, arrays: Mapping[str, np.ndarray], location: Path) -> bool:
+    """Write a model, and say whether all of it stands at its place."""
     replaces = _holds_model(location)
     unused = _arrays_in(location)  # at the end: not those of a writer that has come meanwhile
     folder = f"arrays-{uuid4().hex}"
@@ -96,16 +102,18 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
         _write_arrays(staged / folder, arrays)
         root = {"attributes": {RECORD: record}, "zarr_format": 3, "node_type": "group"}
         (staged / "zarr.json").write_text(json.dumps(root, indent=1), encoding="ascii")
+        durable.sync_tree(staged)
         _put(staged, folder, location)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
-    for name in unused - {_read_record(location)["arrays"]}:
+    now = _read_record(location)["arrays"]
+    for name in unused - {now}:
         shutil.rmtree(location / name, ignore_errors=True)
+    return now != folder or (location / folder).is_dir()
 
 
 def _put(staged: Path, folder: str, location: Path) -> None:
-    """Make what is staged the model at a place: with one rename, once all of it is on the disk."""
-    durable.sync_tree(staged)
+    """Make what is staged, and on the disk, the model at a place: one rename makes it count."""
     if not _holds_model(location):
         try:
             os.rename(staged, location)

@@ -57,8 +57,9 @@ def slices(slicer, x):
     return [found.predict_proba(None, X, (Y > 0).astype(int), P), *map(np.asarray, found.means_)]
 
 
-def error(model, x, y, **given):
-    found = ss.PredictionError(model, n_bootstrap=40, random_state=0, **given).fit(x, y).predict(TARGETS)
+def error(model, x, y, groups=None, **given):
+    fitted = ss.PredictionError(model, n_bootstrap=40, random_state=0, **given).fit(x, y, groups)
+    found = fitted.predict(TARGETS)
     return [found[name].values for name in ("error", "error_low", "error_high", "error_drawn", "far")]
 
 
@@ -92,7 +93,7 @@ FITS = {
     "logistic-l1": lambda x, path: error("logistic", x, (Y > 0).astype(int), penalty="l1", checkpoint=path),
     "multinomial": lambda x, path: error("multinomial", x, Y, cv=3, checkpoint=path),
     "lasso": lambda x, path: error("lasso", x, OUTCOME, checkpoint=path),
-    "ols-groups": lambda x, path: error("ols", x, OUTCOME, checkpoint=path),
+    "ols-groups": lambda x, path: error("ols", x, OUTCOME, np.arange(N) // 50, checkpoint=path),
     "refits": lambda x, path: error(LogisticRegression(), x, (Y > 0).astype(int), checkpoint=path),
     "dfm": lambda x, path: proportions(ss.DFM(random_state=0, checkpoint=path), x),
     "open-set": lambda x, path: proportions(ss.OpenSetQuantifier(random_state=0, checkpoint=path), x),
