@@ -29,6 +29,7 @@ from zarr.codecs import Crc32cCodec
 from zarr.storage import LocalStore
 
 import scaleshift
+from scaleshift import full_disk
 from scaleshift.cells.reader import CompleteStore
 from scaleshift.encoding import decode, encode
 from scaleshift.errors import DataError, ScaleshiftError, SchemaError
@@ -89,14 +90,15 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
     }
     staged = (location if replaces else location.parent) / f".{location.name}-{uuid4().hex}"
     try:
-        _write_arrays(staged / folder, arrays)
-        root = {"attributes": {RECORD: record}, "zarr_format": 3, "node_type": "group"}
-        (staged / "zarr.json").write_text(json.dumps(root, indent=1), encoding="ascii")
-        if replaces:
-            os.rename(staged / folder, location / folder)
-            os.replace(staged / "zarr.json", location / "zarr.json")  # from here on it is the new model
-        else:
-            os.rename(staged, location)
+        with full_disk.told(location, "then save the model again"):
+            _write_arrays(staged / folder, arrays)
+            root = {"attributes": {RECORD: record}, "zarr_format": 3, "node_type": "group"}
+            (staged / "zarr.json").write_text(json.dumps(root, indent=1), encoding="ascii")
+            if replaces:
+                os.rename(staged / folder, location / folder)
+                os.replace(staged / "zarr.json", location / "zarr.json")  # from here on it is the new model
+            else:
+                os.rename(staged, location)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     for other in location.iterdir():
