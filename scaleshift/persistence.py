@@ -30,7 +30,7 @@ from zarr.codecs import Crc32cCodec
 from zarr.storage import LocalStore
 
 import scaleshift
-from scaleshift import durable
+from scaleshift import durable, full_disk
 from scaleshift.cells.reader import CompleteStore
 from scaleshift.encoding import decode, encode
 from scaleshift.errors import DataError, ScaleshiftError, SchemaError
@@ -99,11 +99,12 @@ def _stands(thing: Any, encoded: Any, arrays: Mapping[str, np.ndarray], location
     }
     staged = (location if replaces else location.parent) / f".{location.name}-{uuid4().hex}"
     try:
-        _write_arrays(staged / folder, arrays)
-        root = {"attributes": {RECORD: record}, "zarr_format": 3, "node_type": "group"}
-        (staged / "zarr.json").write_text(json.dumps(root, indent=1), encoding="ascii")
-        durable.sync_tree(staged)
-        _put(staged, folder, location)
+        with full_disk.told(location, "then save the model again"):
+            _write_arrays(staged / folder, arrays)
+            root = {"attributes": {RECORD: record}, "zarr_format": 3, "node_type": "group"}
+            (staged / "zarr.json").write_text(json.dumps(root, indent=1), encoding="ascii")
+            durable.sync_tree(staged)
+            _put(staged, folder, location)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     now = _read_record(location)["arrays"]

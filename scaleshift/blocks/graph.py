@@ -164,7 +164,8 @@ def fold(
     parameters, shared = parameters or {}, shared or {}
     n_blocks = leaves.numblocks[0]
     run = 1
-    while n_blocks / (2 * run) >= 4 * n_threads():
+    wanted = 4 * n_threads()
+    while n_blocks / (2 * run) >= wanted:
         run *= 2
     (leaves,) = dask.optimize(leaves)
     graph = dict(leaves.__dask_graph__())
@@ -229,7 +230,7 @@ def n_threads() -> int:
     """Threads of all workers, or of this machine."""
     if client() is None:
         return dask.config.get("num_workers", dask.system.CPU_COUNT)
-    return sum(computing.nthreads().values())
+    return max(sum(computing.nthreads().values()), 1)  # also while none has joined, or all are started anew
 
 
 def run(calls: Sequence[Callable[[], Any]]) -> list[Any]:

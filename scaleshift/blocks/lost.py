@@ -88,7 +88,8 @@ def place_of(collections: tuple[Any, ...], keys: set[Any]) -> str:
     found: list[Any] = []
     for collection in dask.optimize(*collections):
         graph = dict(collection.__dask_graph__())
-        found += _parts([graph[key] for key in keys if key in graph])
+        alone = any("finalize" in str(key) for key in keys)  # Dask has fused all into one task
+        found += _parts(list(graph.values()) if alone else [graph[key] for key in keys if key in graph])
     places = [part for part in found if _is_place(part)]
     if places:
         return _rows(places, found)

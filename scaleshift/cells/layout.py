@@ -8,6 +8,9 @@ one that equals the fill value, so that a missing chunk is a fault.
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +19,7 @@ import zarr
 from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.errors import ContainsGroupError
 
+from scaleshift import full_disk
 from scaleshift.blocks.labels import CODE
 from scaleshift.cells.manifest import (
     INDEX,
@@ -59,6 +63,25 @@ def create_study(planned: Manifest) -> zarr.Group:
         group = zarr.create_group(store_at(location, read_only=False), zarr_format=3, attributes=attributes)
     except ContainsGroupError:
         raise DataError(taken) from None
+    with whole_or_gone(location):
+        _furnish(group, planned)
+    return group
+
+
+@contextmanager
+def whole_or_gone(location: str) -> Iterator[None]:
+    """Take a store away again, which the caller has just made, where what is done within fails."""
+    try:
+        yield
+    except BaseException:
+        full_disk.settle()
+        if "://" not in location:
+            shutil.rmtree(location)  # it would block the next try
+        raise
+
+
+def _furnish(group: zarr.Group, planned: Manifest) -> None:
+    """The arrays of a planned study in their full size, no sample committed."""
     for name in ("uns", "layers", "obsm", "obsp", "varm", "varp"):
         group.create_group(name, attributes=_encoding("dict", "0.1.0"))
     _create(group, RECORD, (), (), (), str, "", _encoding("string"))
@@ -84,7 +107,6 @@ def create_study(planned: Manifest) -> zarr.Group:
         dims = (CELL, MARKER)[: 1 + len(columns)]
         shape, chunks = (planned.n_cells, *columns), (planned.chunk, *columns)
         _create(group, name, shape, dims, chunks, dtype, fill, _encoding("array"))
-    return group
 
 
 def resize_study(group: zarr.Group, wanted: Manifest, committed: Manifest) -> None:

@@ -200,6 +200,8 @@ class BlockReader:
             return np.empty((0, *self.stored[1:]), self.dtype)
         low, high = pieces[0][0], pieces[-1][1]
         block = read_rows(array, self.source.location, self.source.chunk, low, high)
+        # What replaces a study, or its labels, draws a new id first: this was read before, or is refused.
+        _refuse_other_study(array.store, self.source.location, self.source.study)
         if len(pieces) == 1:
             return block
         return np.concatenate([block[start - low : end - low] for start, end in pieces])
@@ -237,8 +239,6 @@ class CodeReader(BlockReader):
     def read(self, first: int, stop: int) -> np.ndarray:
         """Codes of the shown rows [first, stop)."""
         codes = super().read(first, stop).astype(CODE, copy=False)
-        # Labelling draws a new id before it changes any codes: these were read before that, or are refused.
-        _refuse_other_study(self._array().store, self.source.location, self.source.study)
         place = f"{self.source.location}: {self.name}"
         try:
             check_code_range(codes, self.lowest, self.n_categories, place)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -15,9 +15,17 @@ import numpy as np
 import xarray as xr
 import zarr
 
+from scaleshift import full_disk
 from scaleshift.blocks.labels import CODE, suggestion
 from scaleshift.blocks.treatment import TREATMENTS
-from scaleshift.cells.layout import commit, create_study, resize_study, write_rows, write_scaling
+from scaleshift.cells.layout import (
+    commit,
+    create_study,
+    resize_study,
+    whole_or_gone,
+    write_rows,
+    write_scaling,
+)
 from scaleshift.cells.manifest import (
     LABEL_CODES,
     SAMPLE_CODES,
@@ -98,17 +106,14 @@ def write_cells(cells: xr.Dataset, path: str | os.PathLike[str], chunk_cells: in
         var=_var(cells),
         parents=cells.attrs.get("parents", {}),
     )
-    group = create_study(planned)
-    try:
-        if planned.scaling is not None:
-            write_scaling(group, 0, *(cells[name].values for name in SCALING))
-        for first, stop in _batches(planned, 0):
-            write_rows(group, first, *_stored(source.stretch(first, stop), cells))
-        commit(group, planned)
-    except BaseException:
-        if "://" not in planned.path:
-            shutil.rmtree(planned.path)  # made a moment ago, by this call: it would block the next try
-        raise
+    with full_disk.told(planned.path, "then write it again"):
+        group = create_study(planned)
+        with whole_or_gone(planned.path):
+            if planned.scaling is not None:
+                write_scaling(group, 0, *(cells[name].values for name in SCALING))
+            for first, stop in _batches(planned, 0):
+                write_rows(group, first, *_stored(source.stretch(first, stop), cells))
+            commit(group, planned)
 
 
 def cells_of_chunk(wanted: Any, n_markers: int) -> int:
@@ -169,7 +174,10 @@ def append_cells(cells: xr.Dataset, path: str | os.PathLike[str]) -> None:
     start, tail = old.n_cells, _last_partial_chunk(stored, old)
     store = store_at(old.path, read_only=False)
     group = zarr.open_group(store, mode="r+", zarr_format=3, use_consolidated=False)
-    try:
+    with (
+        full_disk.told(old.path, "then append again: until then the study is as it was"),
+        _or_as_it_was(group, old),
+    ):
         resize_study(group, wanted, old)
         if wanted.scaling is not None:
             write_scaling(group, len(old.samples), *(cells[name].values[kept] for name in SCALING))
@@ -181,10 +189,19 @@ def append_cells(cells: xr.Dataset, path: str | os.PathLike[str]) -> None:
                 new = Stretch(*(np.concatenate(parts) for parts in zip(tail, new, strict=True)))
             write_rows(group, first, *new)
             del new  # before the next batch comes
+        commit(group, wanted)
+
+
+@contextlib.contextmanager
+def _or_as_it_was(group: zarr.Group, old: Manifest) -> Iterator[None]:
+    """Give the arrays of a study their old size where what is done within fails."""
+    try:
+        yield
     except BaseException:
-        resize_study(group, old, old)  # AnnData reads the arrays whole
+        full_disk.settle()
+        with contextlib.suppress(OSError):  # no room for that either: then only AnnData sees more rows
+            resize_study(group, old, old)  # AnnData reads the arrays whole
         raise
-    commit(group, wanted)
 
 
 def _batches(planned: Manifest, start: int) -> Iterator[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import itertools
 import math
 import re
@@ -64,8 +65,10 @@ def write_workbook(sheets: Sequence[Sheet], path: Path, shown: Path) -> None:
     workbook.properties.created = workbook.properties.modified = LONG_AGO
     for sheet in sheets:
         _fill(workbook.create_sheet(sheet.name), sheet)
-    with _Archive(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    packed = io.BytesIO()  # and the disk may be full, when openpyxl would leave its generators half way
+    with _Archive(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         ExcelWriter(workbook, archive).write_data()
+    path.write_bytes(packed.getbuffer())
 
 
 class _Archive(zipfile.ZipFile):

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pandas as pd
 
+from scaleshift import full_disk
 from scaleshift.errors import DataError
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
@@ -47,8 +48,9 @@ def replacing(path: str | os.PathLike[str], *suffixes: str) -> Iterator[Path]:
         raise DataError(f"{target}: there is no folder {target.parent}; create it first")
     temporary = target.with_name(f".{uuid4().hex}{target.suffix}")  # no name that others could put a link at
     try:
-        yield temporary
-        temporary.replace(target)
+        with full_disk.told(target, "then write it again"):
+            yield temporary
+            temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
 

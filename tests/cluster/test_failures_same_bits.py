@@ -137,7 +137,11 @@ PASSES = {
 
 
 @pytest.mark.parametrize(
-    "name", [slow(name) if name in ("total", "keyed", "sample") else name for name in PASSES]
+    "name",
+    [
+        slow(name) if name in ("total", "keyed", "sample", "map_rows", "replicates") else name
+        for name in PASSES
+    ],
 )
 def test_a_pass_whose_worker_is_killed_gives_the_bits_of_threads(two_processes, tmp_path, name):
     found = PASSES[name](mortal(tmp_path))

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 import zarr
 
+from scaleshift import full_disk
 from scaleshift.cells.labels.codes import UNLABELLED_WORDS, CellLabels
 from scaleshift.cells.labels.hierarchy import Hierarchy
 from scaleshift.cells.labels.report import Counts, report_of
@@ -119,7 +120,10 @@ def label_cells(
         if request.kind != NO_LABELS:
             _refuse_without_labels(told, request.place)
             hierarchy.refuse_misspelt([str(label) for label in told.labels()])
-        return _write(manifest, told, around, remarks)
+        with full_disk.told(
+            manifest.path, "then label it again; labels that are half written are refused until then"
+        ):
+            return _write(manifest, told, around, remarks)
 
 
 def _refuse_without_labels(told: CellLabels, place: str) -> None:
