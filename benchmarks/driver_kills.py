@@ -100,7 +100,7 @@ COMMANDS = {
     ),
     "slices": Command(
         _store,
-        ("slices", "store.zarr", *ARRAYS, "--components", "auto", "--checkpoint", STATE, "--output", OUT, "--quiet"),
+        ("slices", "store.zarr", *ARRAYS, *("--checkpoint", STATE, "--output", OUT, "--quiet")),
         (),
         ("scaleshift.slices.mixtures.expectation", "step"),
         _iterations_kept,
