@@ -4,11 +4,11 @@
         [--json FILE]
 
 Each job runs on the threads of this process, then on one worker process, then on one, two and one: a
-second worker is asked for after a quarter of the tasks, and one is retired after five eighths of them. Jobs are a pass
-of class sums, a mixture whose prepared blocks lie in the workers, and refits. What the retired worker held
-is counted: what other workers had afterwards, what nobody needed any more, and what was computed again. In
-"adapt" Dask decides, by `cluster.adapt(minimum=1, maximum=2)`; "closed" is `cluster.scale(1)` alone, which
-closes a worker without asking the others to take over what it holds.
+second worker is asked for after a quarter of the tasks, and one is retired after five eighths of them.
+Jobs are a pass of class sums, a mixture whose prepared blocks lie in the workers, and refits. What the
+retired worker held is counted: what other workers had afterwards, what nobody needed any more, and what
+was computed again. In "adapt" Dask decides, by `cluster.adapt(minimum=1, maximum=2)`; "closed" is
+`cluster.scale(1)` alone, which closes a worker without asking the others to take over what it holds.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     python benchmarks/soak.py [--seconds 300] [--rows 100000] [--folder DIR] [--json FILE]
 
 One process, and a client of two worker processes: small jobs over a store, in turn on the workers and on
-threads. After each round, when all is idle: resident memory, open files and threads of the driver and of each
-worker, tasks that the scheduler knows, futures, clients, files in the folder of temporary ones and in
-Dask's. The first third warms up; of the rest the slope of the memory, with its standard error, and by how much the
-median of each count in the last third exceeds that in the middle one.
+threads. After each round, when all is idle: resident memory, open files and threads of the driver and of
+each worker, tasks that the scheduler knows, futures, clients, files in the folder of temporary ones and
+in Dask's. The first third warms up; of the rest the slope of the memory, with its standard error, and by
+how much the median of each count in the last third exceeds that in the middle one.
 """
 
 from __future__ import annotations
