@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from scaleshift import auc, cells, datasets, error, models, quantify, report, slices
+    from scaleshift import auc, cells, cluster, datasets, error, models, quantify, report, slices
     from scaleshift.auc.roc import roc_auc
     from scaleshift.auc.sparse_auc import SparseAUC
     from scaleshift.blocks.plan import explain
@@ -22,7 +22,14 @@ if TYPE_CHECKING:
         write_cells,
     )
     from scaleshift.error.prediction_error import PredictionError
-    from scaleshift.errors import ChunkError, DataError, NotIdentifiableError, ScaleshiftError, SchemaError
+    from scaleshift.errors import (
+        ChunkError,
+        ClusterError,
+        DataError,
+        NotIdentifiableError,
+        ScaleshiftError,
+        SchemaError,
+    )
     from scaleshift.persistence import load
     from scaleshift.quantify.dfm import DFM
     from scaleshift.quantify.families.bbse import BBSE
@@ -53,6 +60,7 @@ __all__ = [
     "ChunkError",
     "ClassifierFeatures",
     "ClassifyAndCount",
+    "ClusterError",
     "DataError",
     "DominoSlicer",
     "DyS",
@@ -75,6 +83,7 @@ __all__ = [
     "auc",
     "cells",
     "check",
+    "cluster",
     "datasets",
     "error",
     "explain",
@@ -91,7 +100,7 @@ __all__ = [
 ]
 
 # Public names are imported when first used: a command line that only asks for help stays quick.
-_MODULES = {"auc", "cells", "datasets", "error", "models", "quantify", "report", "slices"}
+_MODULES = {"auc", "cells", "cluster", "datasets", "error", "models", "quantify", "report", "slices"}
 _HOMES = {
     "AdjustedCount": "scaleshift.quantify.families.counting",
     "BBSE": "scaleshift.quantify.families.bbse",
@@ -124,7 +133,7 @@ _HOMES = {
     "roc_auc": "scaleshift.auc.roc",
     "write_cells": "scaleshift.cells",
     **dict.fromkeys(
-        ["ChunkError", "DataError", "NotIdentifiableError", "ScaleshiftError", "SchemaError"],
+        ["ChunkError", "ClusterError", "DataError", "NotIdentifiableError", "ScaleshiftError", "SchemaError"],
         "scaleshift.errors",
     ),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -9,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scaleshift.errors import DataError
+import scaleshift
+from scaleshift.errors import DataError, ScaleshiftError
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class Checkpoint:
     fingerprint: str  # of its data and parameters
     seed: int
     state: Any  # what `scaleshift.encoding` can write
+    version: str = scaleshift.__version__  # other ones may go on to other bits
 
 
 def fingerprint(job: Mapping[str, Any]) -> str:
@@ -36,9 +39,20 @@ def read(path: str | os.PathLike[str] | None) -> Checkpoint | None:
         return None
     from scaleshift import persistence
 
-    found = persistence.load(path)
+    try:
+        found = persistence.load(path)
+    except (ScaleshiftError, OSError) as error:
+        raise DataError(
+            f"checkpoint={os.fspath(path)!r} cannot be read ({error}): choose another path; or, if it is a "
+            "checkpoint that was damaged, delete it to begin anew"
+        ) from error
     if not isinstance(found, Checkpoint):
         raise DataError(f"checkpoint={os.fspath(path)!r} holds a {type(found).__name__}: choose another path")
+    if found.version != scaleshift.__version__:
+        raise DataError(
+            f"checkpoint={os.fspath(path)!r} is of scaleshift {found.version}, and this is "
+            f"{scaleshift.__version__}: go on with that one, or delete it to begin anew"
+        )
     return found
 
 
@@ -57,15 +71,22 @@ def check(found: Checkpoint | None, expected: str, path: Any) -> None:
 
 
 def write(path: str | os.PathLike[str] | None, checkpoint: Checkpoint) -> None:
-    """Replace the checkpoint at a path, as a whole; nothing where no path is given."""
+    """Replace the checkpoint at a path, as a whole; nothing where no path is given.
+
+    Raises
+    ------
+    DataError
+        If it cannot be written: the earlier one still stands there.
+    """
     if path is not None:
         from scaleshift import persistence
 
+        with contextlib.suppress(OSError):
+            os.rmdir(path)  # an empty folder that was made for it: a state is put in place as a whole
         try:
-            if _is_empty(path):
-                os.rmdir(path)  # a state is put in place as a whole
             persistence.save(checkpoint, path)
         except OSError as error:
             raise DataError(
-                f"checkpoint={os.fspath(path)!r} cannot be written ({error.strerror}): choose another path"
+                f"checkpoint={os.fspath(path)!r} cannot be written ({error.strerror or error}): choose "
+                "another path, or mend this one, where what it held before is as it was"
             ) from error

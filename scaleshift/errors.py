@@ -19,3 +19,11 @@ class SchemaError(ScaleshiftError, ValueError):
 
 class NotIdentifiableError(ScaleshiftError, ValueError):
     """The data cannot tell the classes apart, so no proportion can be given."""
+
+
+class ClusterError(ScaleshiftError, RuntimeError):
+    """A cluster cannot be started, does not answer, or was lost, and the job with it."""
+
+
+class DoesNotFitError(ScaleshiftError, MemoryError):
+    """A job needs more memory than there is, and this is known before it runs."""

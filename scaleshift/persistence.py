@@ -12,6 +12,7 @@ stands there.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -29,6 +30,7 @@ from zarr.codecs import Crc32cCodec
 from zarr.storage import LocalStore
 
 import scaleshift
+from scaleshift import durable
 from scaleshift.cells.reader import CompleteStore
 from scaleshift.encoding import decode, encode
 from scaleshift.errors import DataError, ScaleshiftError, SchemaError
@@ -48,8 +50,9 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
     """Save a model as a folder of JSON and Zarr arrays.
 
     A model that stands at the path already is replaced as a whole; anything else that stands there is
-    refused. A writer that is killed leaves the old model, or none, and perhaps folders that nothing uses:
-    those with a dot in front of their name can be deleted, others are by the next save. One writer at a time.
+    refused. A writer that is killed, or a machine without power, leaves the old model, or none, and perhaps
+    folders that nothing uses: those with a dot in front of their name can be deleted, others are by the next
+    save. Of several writers at one path the last one wins: what stands there is the whole model of one.
 
     Parameters
     ----------
@@ -78,6 +81,7 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
     encoded, arrays = encode(thing)
     location = _local(path)
     replaces = _holds_model(location)
+    unused = _arrays_in(location)  # at the end: not those of a writer that has come meanwhile
     folder = f"arrays-{uuid4().hex}"
     record = {
         "format": FORMAT,
@@ -92,16 +96,33 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
         _write_arrays(staged / folder, arrays)
         root = {"attributes": {RECORD: record}, "zarr_format": 3, "node_type": "group"}
         (staged / "zarr.json").write_text(json.dumps(root, indent=1), encoding="ascii")
-        if replaces:
-            os.rename(staged / folder, location / folder)
-            os.replace(staged / "zarr.json", location / "zarr.json")  # from here on it is the new model
-        else:
-            os.rename(staged, location)
+        _put(staged, folder, location)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
-    for other in location.iterdir():
-        if ARRAYS.fullmatch(other.name) and other.name != folder:
-            shutil.rmtree(other, ignore_errors=True)
+    for name in unused - {_read_record(location)["arrays"]}:
+        shutil.rmtree(location / name, ignore_errors=True)
+
+
+def _put(staged: Path, folder: str, location: Path) -> None:
+    """Make what is staged the model at a place: with one rename, once all of it is on the disk."""
+    durable.sync_tree(staged)
+    if not _holds_model(location):
+        try:
+            os.rename(staged, location)
+            durable.sync(location.parent)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise  # else another writer was quicker: its model is replaced
+    os.rename(staged / folder, location / folder)
+    durable.sync(location)
+    os.replace(staged / "zarr.json", location / "zarr.json")  # from here on it is the new model
+    durable.sync(location)
+
+
+def _arrays_in(location: Path) -> set[str]:
+    """Names of the folders of arrays at a place."""
+    return {name for name in os.listdir(location) if ARRAYS.fullmatch(name)} if location.is_dir() else set()
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -139,7 +160,17 @@ def load(path: str | os.PathLike[str]) -> Any:
     ['a', 'b']
     """
     location = _local(path)
-    record = _read_record(location)
+    while True:
+        record = _read_record(location)
+        try:
+            return _decoded(location, record)
+        except ScaleshiftError:
+            if _read_record(location)["arrays"] == record["arrays"]:  # else replaced while it was read
+                raise
+
+
+def _decoded(location: Path, record: Mapping[str, Any]) -> Any:
+    """The model that a record tells of."""
     _refuse_links(location / record["arrays"])
 
     def read(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
@@ -153,6 +184,50 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise
     except Exception as error:  # a forged record can be wrong in more ways than checks foresee
         raise _damaged_record(location, error) from error
+
+
+def damages(path: str | os.PathLike[str]) -> list[str]:
+    """What of a saved model is damaged: its record, or each array that is, not the first alone.
+
+    Examples
+    --------
+    >>> [what.split(":")[0].rpartition("/")[2] for what in damages("nowhere")]
+    ['nowhere does not exist']
+    """
+    location, found = _local(path), list[str]()
+    try:
+        record = _read_record(location)
+        _refuse_links(location / record["arrays"])
+    except ScaleshiftError as error:
+        return [str(error)]
+
+    def read(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
+        try:
+            return _read_array(location, record["arrays"], name, dtype, shape)
+        except DataError as error:
+            found.append(str(error))
+            return np.zeros(shape, dtype)
+
+    try:
+        decode(record["object"], read)
+    except Exception as error:  # as in load; zeros may have no meaning
+        if not found:
+            found.append(f"{location}: {error}")
+    return found
+
+
+def files_of(path: str | os.PathLike[str]) -> set[str]:
+    """Names of what is read in the folder of a saved model; others are left of saves that were interrupted.
+
+    Examples
+    --------
+    >>> files_of("nowhere")
+    {'zarr.json'}
+    """
+    try:
+        return {"zarr.json", _read_record(_local(path))["arrays"]}
+    except ScaleshiftError:
+        return {"zarr.json"}
 
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from scaleshift.errors import DataError
 
 
@@ -72,3 +74,22 @@ def name_of(function: Callable[..., Any]) -> str:
     ('len', 'partial')
     """
     return str(getattr(function, "__qualname__", type(function).__name__))
+
+
+def told(estimator: Any) -> str:
+    """What an estimator is, with all its parameters, for a fingerprint."""
+    if not hasattr(estimator, "get_params"):
+        return type(estimator).__qualname__
+    parameters = estimator.get_params(deep=False)
+    listed = ", ".join(f"{name}={_value(value)}" for name, value in sorted(parameters.items()))
+    return f"{type(estimator).__qualname__}({listed})"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, np.ndarray):
+        return repr(value.tolist())
+    if hasattr(value, "get_params") and not isinstance(value, type):
+        return told(value)
+    return repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__qualname__

@@ -6,6 +6,7 @@ Each ranking is a descent of its own: nothing but the steps is shared between fo
 from __future__ import annotations
 
 import os
+import shutil
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,12 @@ from scaleshift.blocks import graph, passes
 from scaleshift.blocks.block import Block, Column, Rows
 from scaleshift.blocks.buckets import Buckets
 from scaleshift.blocks.rows import with_columns
+from scaleshift.checkpoint import fingerprint
 
 
 def sht(job: Job) -> Solved:
     """Descents of all rows, and, where sizes or the AUC are asked for, of the rows outside every fold."""
-    spread = class_spread(job.rows, None, weighted=job.weighted)
+    spread = job.kept("spread", lambda: class_spread(job.rows, None, weighted=job.weighted))
     usable(spread, job.contrasts.sign, job.fewest)
     every, last = [], None
     for name, sign in zip(job.contrasts.names, job.contrasts.sign, strict=True):
@@ -62,20 +64,19 @@ def _assembled(
 
 
 def _descent(job: Job, rows: Rows, name: str, sign: np.ndarray, k: int, part: str) -> Descent:
-    path = job.checkpoint
-    if path is not None:
-        path = os.path.join(os.fspath(path), f"{job.contrasts.names.index(name)}-{part}-{k}")
+    """A descent, or one that was finished before; what it has kept of its steps is needed no more then."""
     options = job.task.options
-    return descend(
-        rows,
-        sign,
-        k=k,
-        scale=options.scale,
-        alpha=options.alphas[0],
-        seed=job.seed,
-        checkpoint=path,
-        **job.steps,
+    how = {"scale": options.scale, "alpha": options.alphas[0], **job.steps}
+    one = f"{job.contrasts.names.index(name)}-{part}-{k}"
+    path = None if job.checkpoint is None else os.path.join(os.fspath(job.checkpoint), one)
+    given = {name: value if value is None else np.asarray(value).tolist() for name, value in how.items()}
+    found: Descent = job.kept(
+        f"{one}-{fingerprint(given)[:8]}",
+        lambda: descend(rows, sign, k=k, seed=job.seed, checkpoint=path, **how),
     )
+    if path is not None:
+        shutil.rmtree(path, ignore_errors=True)
+    return found
 
 
 def _held_out(job: Job, name: str, sign: np.ndarray) -> tuple[Scored, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from scaleshift.auc.screening import layout_of_spread, spread_of_block
 from scaleshift.auc.solving import Job
 from scaleshift.blocks import blas
 from scaleshift.blocks.block import Rows
+from scaleshift.blocks.fitting import fewer_of
 from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.planner import Planner
 from scaleshift.errors import DataError
@@ -40,6 +42,7 @@ def plan_fit(model: SparseAUC, rows: Rows, weighted: bool) -> Plan:
     if name != "moments":
         planner.total("variances", job.rows, spread_of_block, layout_of_spread(groups, d), **told)
     p = d if name == "moments" else min(d, job.n_screened)
+    planner.fewer = functools.partial(fewer_of, what="features", n=p, power=2)
     if name != "screen":
         rows = job.rows.features(np.arange(p))
         planner.total(

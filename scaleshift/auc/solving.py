@@ -21,8 +21,8 @@ from scaleshift.blocks.buckets import Buckets
 from scaleshift.checkpoint import fingerprint
 
 
-def _made(name: str, make: Callable[[], ClassMoments]) -> ClassMoments:
-    """Sums of a pass, without a folder that keeps them."""
+def _made(name: str, make: Callable[[], Any]) -> Any:
+    """What is finished, without a folder that keeps it."""
     return make()
 
 
@@ -39,7 +39,7 @@ class Job:
     seed: int
     steps: Mapping[str, Any]  # what "sht" is told beside
     checkpoint: str | os.PathLike[str] | None = None
-    kept: Callable[[str, Callable[[], ClassMoments]], ClassMoments] = _made  # sums of a pass, by its name
+    kept: Callable[[str, Callable[[], Any]], Any] = _made  # sums of a pass, a descent: by its name
 
     @property
     def n_folds(self) -> int:

@@ -13,6 +13,7 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import DataNode
 
 from scaleshift.blocks import labels, sparse_rows
+from scaleshift.blocks.travelled import aligned
 from scaleshift.blocks.treatment import Treatment, check_treatment
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import namespace, to_numpy
@@ -57,9 +58,12 @@ class Loader:
     columns: tuple[tuple[str, Column], ...]  # names and kinds; their values come with each block
     take: np.ndarray | None  # which columns of X, in which order
     sparse: bool = False  # whether blocks are said to be
+    first: int = 0  # absolute number of the first of all rows
 
     def __call__(self, x: Any, *arrays: Any, start: int) -> Block:
-        """Pick and check the columns of X, encode labels."""
+        """Pick and check the columns of X, encode labels; `start` counts from the first of all rows."""
+        start += self.first
+        x, arrays = aligned((x, arrays))  # persisted ones may have come from another worker
         if not self.sparse:
             sparse_rows.refuse_block(x)
         if self.take is not None:
@@ -84,6 +88,7 @@ class Rows:
     in_memory: bool = True
     unread: dict[str, Column] = field(default_factory=dict)  # columns that a pass does not need
     treatment: Treatment | None = None  # what is known of their transform and scaling
+    first: int = 0  # absolute number of the first row: parts of rows have the noise of the whole
 
     @property
     def is_one_block(self) -> bool:
@@ -109,7 +114,7 @@ class Rows:
     def loader(self) -> Loader:
         """What turns the raw arrays of a block into a `Block`."""
         kinds = tuple((name, replace(column, values=None)) for name, column in self.columns.items())
-        return Loader(kinds, self.take, self.is_sparse)
+        return Loader(kinds, self.take, self.is_sparse, self.first)
 
     def categories(self, name: str) -> np.ndarray:
         """Distinct values of a label column, in order of their codes."""
@@ -150,7 +155,16 @@ class Rows:
     def without_x(self) -> Rows:
         """The same columns without X, which a pass over them then does not read: one of them stands in."""
         values = next(iter(self.columns.values())).values
-        return Rows(values[:, None], self.columns, invalid="drop", in_memory=self.in_memory)
+        return Rows(values[:, None], self.columns, invalid="drop", in_memory=self.in_memory, first=self.first)
+
+    def between(self, begin: int, end: int) -> Rows:
+        """The rows [begin, end) of these, lazy where these are; they keep their absolute numbers."""
+        columns, unread = (
+            {name: replace(c, values=c.values[begin:end], counts=None) for name, c in group.items()}
+            for group in (self.columns, self.unread)
+        )
+        x, first = self.x[begin:end], self.first + begin
+        return replace(self, x=x, columns=columns, unread=unread, first=first)
 
     def as_dask(self) -> Rows:
         """The same rows with Dask arrays, one block at least."""
@@ -200,7 +214,8 @@ class Kept:
 
 
 def _as_it_is(block: Block, *, start: int) -> Block:
-    return block
+    found: Block = aligned(block)
+    return found
 
 
 def _codes(name: str, column: Column, values: np.ndarray, start: int) -> np.ndarray:

@@ -17,8 +17,9 @@ from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import Task, TaskRef
 
-from scaleshift.blocks import graph, states
+from scaleshift.blocks import graph, room, states
 from scaleshift.blocks.block import Block, Kept, Rows
+from scaleshift.blocks.travelled import aligned, unpacked
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import namespace
 
@@ -233,6 +234,7 @@ def chain(
         for run in runs:
             state = Walk(kernel, run, ends, refuses)(state, lambda _: block, parameters)
         return state
+    room.refuse_blocks(rows, graph.client, at_most=1)
     walks = [Walk(kernel, run, ends, refuses) for run in runs]
     return graph.compute(_linked(walks, state, rows, parameters), rows.in_memory) if walks else state
 
@@ -269,17 +271,18 @@ class _Source:
     """Reads blocks inside a task, one at a time, by a small graph of their own."""
 
     def __init__(self, tasks: dict[Any, Any], keys: dict[int, Any]):
-        self.tasks, self.keys = tasks, keys
+        self.inside, self.keys = tasks, keys
 
     def __call__(self, number: int) -> Block:
         key = self.keys[number]
-        block: Block = dask.get(graph.needed(self.tasks, [key]), key)
+        block: Block = dask.get(graph.needed(self.inside, [key]), key)
         return block
 
 
 def _walk_read(walk: Walk, source: _Source, state: State, **parameters: Any) -> State:
-    return walk(state, source, parameters)
+    return walk(state, source, unpacked(parameters))
 
 
 def _walk_held(walk: Walk, numbers: list[int], state: State, *blocks: Block, **parameters: Any) -> State:
-    return walk(state, dict(zip(numbers, blocks, strict=True)).__getitem__, parameters)
+    at_hand = dict(zip(numbers, aligned(blocks), strict=True))
+    return walk(state, at_hand.__getitem__, unpacked(parameters))

@@ -102,7 +102,7 @@ def divide(rows: Rows, name: str, n_folds: int, seed: int, stream: str) -> Folds
         stream,
         n_rows,
         names=np.array([zlib.crc32(str(category).encode()) for category in rows.categories(name)], np.int64),
-        start=np.concatenate([[0], np.cumsum(sizes)[:-1]]),
+        start=rows.first + np.concatenate([[0], np.cumsum(sizes)[:-1]]),
         first=np.array(first),
         category=np.concatenate(category),
         before=np.concatenate(before),

@@ -6,25 +6,24 @@ an order that depends on the block numbers alone.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import dask
 import dask.array as da
 import numpy as np
-import psutil
 from dask.core import flatten
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 from dask.task_spec import DataNode, List, Task, TaskRef
 
-from scaleshift.blocks import blas, statistics
+from scaleshift.blocks import computing, room, statistics
 from scaleshift.blocks.block import Kept, Rows
+from scaleshift.blocks.computing import client as client  # asked for by many
 from scaleshift.blocks.states import Merge
+from scaleshift.blocks.travelled import Carried, aligned, nbytes, unpacked
 
 FAN_IN = 16  # a power of two: see statistics.tree
 FOLD_BYTES = 4_000_000  # a packed state above this is folded over consecutive blocks inside one task
@@ -45,7 +44,10 @@ def reduce_blocks(
     """
     if rows.is_one_block:
         return leaf(rows.loader(rows.x, *rows.arrays, start=0), **parameters, **(shared or {}))
-    _, root = reduction(leaf, merge, rows, parameters, width, shared)
+    room.refuse_blocks(rows, client)
+    leaves, root = reduction(leaf, merge, rows, parameters, width, shared)
+    if merge is np.add:  # elsewhere the width is what a state may have at most
+        room.refuse_states(8 * width, leaves.numblocks[0], FAN_IN, client)
     return compute(root, in_memory=rows.in_memory)
 
 
@@ -101,22 +103,17 @@ def on_blocks(
 def _on_block(
     leaf: Callable[..., Any], loader: Any, x: Any, place: Any, *columns: Any, parameters: dict[str, Any]
 ) -> Any:
-    return leaf(loader(x, *columns, start=place[0].start), **parameters)
+    return leaf(loader(x, *columns, start=place[0].start), **unpacked(parameters))
 
 
 def once(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The same parameters, large ones as objects that enter the graph once, whoever needs them."""
     return {
         name: value
-        if isinstance(value, Delayed) or _nbytes(value) <= SHARE_BYTES
-        else dask.delayed(value, pure=False, traverse=False)
+        if isinstance(value, Delayed) or nbytes(value) <= SHARE_BYTES
+        else dask.delayed(Carried(value), pure=False, traverse=False)
         for name, value in parameters.items()
     }
-
-
-def _nbytes(value: Any) -> int:
-    """Bytes of a parameter, of the parts of a list or tuple together."""
-    return sum(map(_nbytes, value)) if isinstance(value, list | tuple) else int(getattr(value, "nbytes", 0))
 
 
 def merge_tree(leaves: da.Array, merge: Merge, shared: Mapping[str, Any] | None = None) -> da.Array:
@@ -139,7 +136,7 @@ def merge_tree(leaves: da.Array, merge: Merge, shared: Mapping[str, Any] | None 
 
 
 def _merge_group(merge: Merge, states: list[Any], **shared: Any) -> Any:
-    return statistics.tree(states, functools.partial(merge, **shared))
+    return statistics.tree(aligned(states), functools.partial(merge, **unpacked(shared)))
 
 
 def delayed_ones(shared: Mapping[str, Any]) -> list[Any]:
@@ -191,13 +188,13 @@ class _Run:
     """The tasks of consecutive blocks, executed in order and merged as they come."""
 
     def __init__(self, graph: dict[Any, Any], keys: list[Any], merge: Merge, outside: list[Any]):
-        self.graph, self.keys, self.merge, self.outside = graph, keys, merge, outside
+        self.inside, self.keys, self.merge, self.outside = graph, keys, merge, outside
 
     def __call__(self, *values: Any, **shared: Any) -> Any:
         """Give the run's state; `values` are those of the keys outside the run."""
         given = {key: DataNode(key, value) for key, value in zip(self.outside, values, strict=True)}
-        graph = {**self.graph, **given}
-        folder = statistics.Folder(functools.partial(self.merge, **shared))
+        graph = {**self.inside, **given}
+        folder = statistics.Folder(functools.partial(self.merge, **unpacked(shared)))
         for key in self.keys:
             folder.push(dask.get(needed(graph, [key]), key))
         return folder.result()
@@ -225,70 +222,37 @@ def n_merges(n_leaves: int) -> int:
 
 def n_workers() -> int:
     """Workers of the client in scope; this machine is one."""
-    found = client()
-    return max(len(found.nthreads()), 1) if found else 1
+    return max(len(computing.nthreads()), 1)
 
 
 def n_threads() -> int:
     """Threads of all workers, or of this machine."""
-    found = client()
-    return sum(found.nthreads().values()) if found else dask.config.get("num_workers", dask.system.CPU_COUNT)
-
-
-def client() -> Any:
-    """The distributed client in scope, or None."""
-    try:
-        from distributed import get_client
-
-        return get_client()
-    except ValueError:
-        return None
-
-
-def connect(address: str, seconds: float, *, set_as_default: bool) -> Any:
-    """A client of the scheduler at an address; OSError or ValueError where none answers in time."""
-    from distributed import Client
-
-    # Asked first: a Client that fails stays behind half made; where it is garbage-collected as another one
-    # starts, both wait forever for one lock.
-    with ThreadPoolExecutor(1) as thread:  # where no event loop runs, as it does in a notebook
-        thread.submit(asyncio.run, _reach(address, seconds)).result()
-    return Client(address, timeout=seconds, set_as_default=set_as_default)
-
-
-async def _reach(address: str, seconds: float) -> None:
-    from distributed import comm
-    from distributed.security import Security
-
-    answering = await comm.connect(address, timeout=seconds, **Security().get_connection_args("client"))
-    await answering.close()
+    if client() is None:
+        return dask.config.get("num_workers", dask.system.CPU_COUNT)
+    return sum(computing.nthreads().values())
 
 
 def run(calls: Sequence[Callable[[], Any]]) -> list[Any]:
     """Results of independent calls, in their order; each a task of its own, the results small."""
-    with blas.one_thread():
-        return list(dask.compute(*[dask.delayed(call, pure=False)() for call in calls]))
+    return list(computing.compute(*[dask.delayed(call, pure=False)() for call in calls]))
 
 
 def free_bytes(in_memory: bool) -> int:
     """Memory that is free for blocks: of this machine, or of those workers in scope that have a limit."""
-    found = None if in_memory else client()
-    if found is None:
-        return psutil.virtual_memory().available
-    workers = found.scheduler_info(n_workers=-1)["workers"].values()
+    if in_memory or client() is None:
+        return room.free_here()
+    workers = computing.workers()
     free = [(worker["memory_limit"] or 0) - worker["metrics"].get("memory", 0) for worker in workers]
     return sum(max(part, 0) for part in free)
 
 
 def persist(collection: da.Array, in_memory: bool) -> da.Array:
     """The same array with blocks that are computed and stay in memory."""
-    with blas.one_thread():
-        (result,) = dask.persist(collection, **({"scheduler": "threads"} if in_memory else {}))
+    (result,) = computing.persist(collection, in_memory=in_memory)
     return result
 
 
 def compute(collection: da.Array | Delayed, in_memory: bool = False) -> Any:
     """The one compute of a pass; rows in memory stay on Dask's threads, also beside a cluster."""
-    with blas.one_thread():
-        (result,) = dask.compute(collection, **({"scheduler": "threads"} if in_memory else {}))
+    (result,) = computing.compute(collection, in_memory=in_memory)
     return result

@@ -15,7 +15,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from scaleshift.blocks import graph, ranges, states, statistics
+from scaleshift.blocks import graph, ranges, room, states, statistics
 from scaleshift.blocks.block import Block, Column, Kept, Rows
 from scaleshift.blocks.chained import chain as chain  # a pass too, in order: steps need each other's result
 from scaleshift.blocks.invalid import refuse_invalid
@@ -305,6 +305,7 @@ def map_rows(
     >>> map_rows(lambda block: block.x.sum(axis=1), as_rows(np.ones((3, 2)))).compute().tolist()
     [2.0, 2.0, 2.0]
     """
+    room.refuse_blocks(rows, graph.client)
     # As an array of the dtype now: a fill that it cannot hold is an error of the caller, not of a worker.
     missing = None if rows.invalid == "raise" else np.array(fill).astype(dtype, casting="same_kind")
     leaf = functools.partial(states.row_leaf, kernel, np.dtype(dtype), missing)
@@ -375,6 +376,7 @@ def keep(rows: Rows, prepare: Callable[..., Block], row_bytes: int, **parameters
     """
     if rows.is_one_block:
         return Kept(prepare(rows.loader(rows.x, *rows.arrays, start=0), **parameters), rows, held=True)
+    room.refuse_blocks(rows, graph.client)
     blocks = graph.on_blocks(prepare, rows, 1, np.empty((0, 0), object), parameters)
     held = fits(rows.x.shape[0] * row_bytes, rows.in_memory)
     return Kept(graph.persist(blocks, rows.in_memory) if held else blocks, rows, held)

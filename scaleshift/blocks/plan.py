@@ -16,11 +16,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from scaleshift.blocks.fitting import PROCESS_BYTES
+from scaleshift.blocks.room import Room
 from scaleshift.blocks.rows import as_rows
-from scaleshift.errors import ChunkError, DataError
+from scaleshift.blocks.sizes import core_time, count, duration, size
+from scaleshift.errors import ChunkError, DataError, DoesNotFitError
 
 KEPT = "kept rows"  # what a pass over prepared blocks in memory is over
-PROCESS_BYTES = 300_000_000  # of a Python process with the packages and compiled kernels, about
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,12 @@ class Pass:
     kernel_seconds: float
     finish_seconds: float  # of what is computed once for each key
     thread_bytes: int  # peak memory of a thread that works on blocks
-    worker_bytes: int  # beside that, once a worker: states that wait and merge, parameters
+    worker_bytes: int  # beside that of all its threads, once a worker: states that wait and merge, parameters
     state_bytes: int  # of one task's state
     travel_bytes: int  # of states that go from task to task, at most
     result_bytes: int  # what the driver gets
+    fixed_bytes: int = 0  # of a thread's: what smaller blocks do not make smaller
+    merge_bytes: int = 0  # of a worker: what states take as they merge, however small the blocks
     times: int = 1  # how often, as a rule; all numbers above are of one time
     at_most: int = 1  # how often, at most
 
@@ -63,7 +67,8 @@ class Plan:
     block_bytes: int  # of X
     n_threads: int  # of the workers in scope, or of this machine
     driver_seconds: float
-    problems: tuple[str, ...]  # what does not fit, and the way out
+    room: Room  # memory and threads of a worker in scope, or of this machine
+    problems: tuple[str, ...]  # what does not fit, what would, and the way out
 
     @property
     def passes_over_x(self) -> int:
@@ -115,6 +120,31 @@ class Plan:
     def result_bytes(self) -> int:
         """What the driver holds in the end."""
         return max((part.result_bytes for part in self.passes), default=0)
+
+    def check(self) -> Plan:
+        """The plan itself, where the job fits.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        DoesNotFitError
+            Where it does not: lists what is too large for whom, and the chunks, threads, memory and features
+            that would fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import scaleshift as ss
+        >>> X = np.random.default_rng(0).normal(size=(1_000, 3))
+        >>> ss.explain(ss.DFM(), X, np.repeat(["a", "b"], 500)).check().passes_over_x
+        2
+        """
+        if self.problems:
+            raise DoesNotFitError(f"{self.job} does not fit: {'; and '.join(self.problems)}")
+        return self
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
@@ -261,60 +291,3 @@ def _totals(plan: Plan) -> Iterator[str]:
     travel = sum(part.times * part.travel_bytes for part in plan.passes)
     ends = f"the driver ends with {size(plan.result_bytes)}"
     yield f"states:  {size(state)} a task, {size(travel)} of them travel at most; {ends}"
-
-
-def size(n_bytes: float) -> str:
-    """Bytes for people.
-
-    Examples
-    --------
-    >>> size(999), size(3_200_000_000)
-    ('999 B', '3.2 GB')
-    """
-    for unit in ("B", "kB", "MB", "GB"):
-        if n_bytes < 999.5:
-            return f"{_digits(n_bytes)} {unit}"
-        n_bytes /= 1000
-    return f"{_digits(n_bytes)} TB"
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people.
-
-    Examples
-    --------
-    >>> duration(0.0123), duration(75), duration(300), duration(9_000)
-    ('0.012 s', '75 s', '5 min', '2.5 h')
-    """
-    if seconds < 120:
-        return f"{_digits(seconds)} s"
-    return f"{_digits(seconds / 60)} min" if seconds < 7200 else f"{_digits(seconds / 3600)} h"
-
-
-def core_time(seconds: float) -> str:
-    """Seconds of one core for people.
-
-    Examples
-    --------
-    >>> core_time(3), core_time(5_040)
-    ('3 core-seconds', '1.4 core-hours')
-    """
-    if seconds < 60:
-        return f"{_digits(seconds)} core-seconds"
-    return f"{_digits(seconds / 3600)} core-hours"
-
-
-def _digits(number: float) -> str:
-    """Two digits of a small number, all of a large one."""
-    return f"{number:,.0f}" if number >= 9.95 else f"{number:.2g}"
-
-
-def count(n: int, one: str, many: str) -> str:
-    """A number of things.
-
-    Examples
-    --------
-    >>> count(1, "pass", "passes"), count(2_000, "pass", "passes")
-    ('1 pass', '2,000 passes')
-    """
-    return f"{n:,} {one if n == 1 else many}"

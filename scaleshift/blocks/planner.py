@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from dask.sizeof import sizeof
 
-from scaleshift.blocks import graph, passes, probe, states, statistics
+from scaleshift.blocks import fitting, graph, passes, probe, room, states, statistics
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.leaves import Work, drawing, summing
-from scaleshift.blocks.plan import KEPT, PROCESS_BYTES, Pass, Plan, count, size
+from scaleshift.blocks.plan import KEPT, Pass, Plan
 from scaleshift.blocks.probe import Measured, OneBlock
 from scaleshift.blocks.sparse_rows import is_sparse
 from scaleshift.blocks.states import Finish, Kernel, Merge, Stratum
 from scaleshift.blocks.statistics import Layout
 
-SHARE_OF_MEMORY = 1 / 3  # of a worker: a state above it cannot be merged with others
 TIMED_KEYS = 8  # keys that are finished for their time
 
 
@@ -72,11 +71,14 @@ class Planner:
     rows : Rows
     way_out : str
         What to do where states are too large.
+    fewer : callable, optional
+        As `fitting.problems` takes it; it can be set when it is known.
     """
 
-    def __init__(self, job: str, rows: Rows, way_out: str):
-        self.job, self.rows, self.way_out = job, rows, way_out
+    def __init__(self, job: str, rows: Rows, way_out: str, fewer: Callable[[float], str] | None = None):
+        self.job, self.rows, self.way_out, self.fewer = job, rows, way_out, fewer
         self.block = OneBlock(rows)
+        self.room = self._room()
         self.n_rows = rows.x.shape[0]
         self.n_blocks = 1 if rows.is_one_block else rows.x.numblocks[0]
         self.driver_seconds = 0.0
@@ -89,6 +91,7 @@ class Planner:
     def plan(self) -> Plan:
         """What was collected."""
         x = self.rows.x
+        fit = fitting.fit_of(self.passes, self.room, self.block.n_rows)
         return Plan(
             self.job,
             tuple(self.passes),
@@ -99,8 +102,18 @@ class Planner:
             block_bytes=_block_bytes(self.block, self.rows),
             n_threads=1 if self.rows.is_one_block else graph.n_threads(),
             driver_seconds=self.driver_seconds,
-            problems=tuple([*self.problems, *self._too_large()]),
+            room=self.room,
+            problems=tuple([*self.problems, *fitting.problems(fit, self.way_out, self.fewer)]),
         )
+
+    def _room(self) -> room.Room:
+        """Where the passes will run: memory that is free, of workers what they have in all."""
+        found = None if self.rows.in_memory else graph.client()
+        there = room.of(found)
+        if found is None:
+            n_threads = 1 if self.rows.is_one_block else there.n_threads
+            there = replace(there, n_bytes=room.free_here(), n_threads=n_threads)
+        return there
 
     def tally(self, what: str, name: str) -> None:
         """A pass of `passes.tally`."""
@@ -248,6 +261,7 @@ class Planner:
         block = sum(part.result_bytes for part in held)
         reading = max((part.n_bytes - part.result_bytes for part in held), default=0)
         stack = math.ceil(math.log2(max(self.n_blocks / n_leaves, 1)))  # of states, in a run of blocks
+        thread_bytes = block + max(reading, found.n_bytes + finished.n_bytes) + stack * n_bytes.waiting
         self.passes.append(
             Pass(
                 what,
@@ -261,11 +275,13 @@ class Planner:
                 read_seconds=sum(part.seconds for part in held) * blocks,
                 kernel_seconds=found.seconds * blocks,
                 finish_seconds=finished.seconds,
-                thread_bytes=block + max(reading, found.n_bytes + finished.n_bytes) + stack * n_bytes.waiting,
-                worker_bytes=_merging(n_leaves, n_bytes) + finished.shared_bytes,
+                thread_bytes=thread_bytes,
+                worker_bytes=_beside(n_leaves, n_bytes, thread_bytes, self.room) + finished.shared_bytes,
                 state_bytes=n_bytes.waiting,
                 travel_bytes=_travelling(n_leaves, n_bytes),
                 result_bytes=n_bytes.result,
+                merge_bytes=_merging(n_leaves, n_bytes) + finished.shared_bytes,
+                fixed_bytes=(1 + stack) * n_bytes.waiting + finished.n_bytes,
             )
         )
 
@@ -278,30 +294,6 @@ class Planner:
         whole = len(set(sizes[:-1])) <= 1  # else parts of chunks are shown, and whole chunks read
         n_chunks = self.n_rows / self.block.n_rows if whole else len(sizes)
         return int(source.stored_bytes(self.block.start) * n_chunks)
-
-    def _too_large(self) -> list[str]:
-        found = graph.client()
-        if found is None or self.rows.in_memory:
-            return []
-        workers = found.scheduler_info(n_workers=-1)["workers"].values()
-        limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
-        if not limits or not self.passes:
-            return []
-        limit, threads = min(limits), max(worker["nthreads"] for worker in workers)
-        problems = []
-        state = max(part.state_bytes for part in self.passes)
-        if state > limit * SHARE_OF_MEMORY:
-            problems.append(
-                f"a state of {size(state)} is more than a third of a worker's {size(limit)}: {self.way_out}"
-            )
-        peak = PROCESS_BYTES + max(threads * part.thread_bytes + part.worker_bytes for part in self.passes)
-        if peak > limit:
-            worker = f"a worker of {count(threads, 'thread', 'threads')}"
-            problems.append(
-                f"{worker} may need {size(peak)} and has {size(limit)}: give workers fewer threads or more "
-                "memory, or store smaller chunks"
-            )
-        return problems
 
 
 def _finished(state: dict[str, np.ndarray], layout: Layout, finish: Finish) -> Finished:
@@ -353,6 +345,27 @@ def _whole(array: Any, part: Measured, blocks: float) -> int:
     return int(part.result_bytes * blocks) if is_sparse(array) else array.nbytes
 
 
+def _beside(n_leaves: int, n_bytes: States, thread_bytes: int, there: room.Room) -> int:
+    """Memory of states beside that of threads which all work on blocks: those that wait, or a merge.
+
+    A thread that merges works on no block. A last merge, of few states, starts when no block is left.
+    """
+    levels = list(_levels(n_leaves, n_bytes))
+    first, *later = [min(n, graph.FAN_IN) * one // there.n_workers for n, one in levels] or [0]
+    waiting = max(first - there.n_threads * n_bytes.waiting, 0) + sum(later)
+    merging = _merging(n_leaves, n_bytes) + sum(later)
+    idle = there.n_threads if n_leaves <= graph.FAN_IN else 1
+    return max(waiting, merging - idle * thread_bytes)
+
+
+def _levels(n_leaves: int, n_bytes: States) -> Iterator[tuple[int, int]]:
+    """How many states each level of the tree merges, and the bytes of one."""
+    one = n_bytes.waiting
+    while n_leaves > 1:
+        yield n_leaves, one
+        n_leaves, one = math.ceil(n_leaves / graph.FAN_IN), min(n_bytes.largest, one * graph.FAN_IN)
+
+
 def _merging(n_leaves: int, n_bytes: States) -> int:
     """Memory of one merge, or of the states that wait for it: its inputs, and two levels of the tree."""
     if n_leaves == 1:
@@ -364,8 +377,4 @@ def _merging(n_leaves: int, n_bytes: States) -> int:
 
 def _travelling(n_leaves: int, n_bytes: States) -> int:
     """Bytes of the states of all levels of the tree."""
-    travel, one = 0, n_bytes.waiting
-    while n_leaves > 1:
-        travel += n_leaves * one
-        n_leaves, one = math.ceil(n_leaves / graph.FAN_IN), min(n_bytes.largest, one * graph.FAN_IN)
-    return travel
+    return sum(n * one for n, one in _levels(n_leaves, n_bytes))

@@ -14,16 +14,14 @@ from typing import Any
 import dask
 import dask.array as da
 import numpy as np
-import psutil
 from dask.task_spec import DataNode, Task
 
-from scaleshift.blocks import blas, graph
+from scaleshift.blocks import blas, graph, room
 from scaleshift.blocks.block import Rows
 from scaleshift.blocks.sparse_rows import nbytes, refuse_block
 from scaleshift.errors import ChunkError
 
 FEW_ROWS = 100  # enough to compile a kernel for
-COPIES = 4  # of a block that a pass may hold at a time: raw, picked, packed and checked
 
 
 @dataclass(frozen=True)
@@ -72,13 +70,13 @@ class OneBlock:
         self.number = int(np.argmax(sizes))
         self.n_rows = sizes[self.number]
         self.start = sum(sizes[: self.number])
-        free = psutil.virtual_memory().available
+        free = room.free_here()
         n_bytes = self.n_rows * rows.x.shape[1] * rows.x.dtype.itemsize
         # What a sparse block takes is not known before it is read.
-        if not (rows.is_one_block or rows.is_sparse) and n_bytes > free / COPIES:
+        if not (rows.is_one_block or rows.is_sparse) and n_bytes > free / room.COPIES:
             raise ChunkError(
                 f"one block of {self.n_rows} rows takes {n_bytes / 1e9:.1f} GB, and {free / 1e9:.1f} GB are "
-                f"free here: make smaller chunks of rows, a {COPIES}th of a worker's memory or less"
+                f"free here: make smaller chunks of rows, a {room.COPIES}th of a worker's memory or less"
             )
         self._read: dict[str, Measured] = {}
 

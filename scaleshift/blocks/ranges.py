@@ -17,7 +17,7 @@ import numpy as np
 from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import List, Task, TaskRef
 
-from scaleshift.blocks import graph
+from scaleshift.blocks import graph, room
 from scaleshift.blocks.block import Rows
 
 RANGE_ROWS = 500_000  # rows of a range, about
@@ -66,6 +66,7 @@ def answers(
     if rows.is_one_block:
         run = cut_run(join, by, cuts, [leaf(rows.loader(rows.x, *rows.arrays, start=0), **parameters)])
         return [answer(piece, run["totals"], number) for number, piece in enumerate(run["pieces"])]
+    room.refuse_blocks(rows, graph.client)
     leaves = graph.on_blocks(leaf, rows, 1, np.empty((0, 0), object), parameters)
     lazy = exchange(leaves, join, answer, by, cuts, n_ranges(rows))
     return graph.compute(lazy, in_memory=rows.in_memory)["answers"]

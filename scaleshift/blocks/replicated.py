@@ -15,16 +15,16 @@ from uuid import uuid4
 
 import dask
 import numpy as np
-import psutil
 from dask.core import flatten
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 from dask.task_spec import List, Task, TaskRef
 from dask.utils import format_bytes
 
-from scaleshift.blocks import blas, graph
+from scaleshift.blocks import blas, computing, graph, room
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.invalid import refuse_invalid
+from scaleshift.blocks.travelled import aligned, unpacked
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
 
@@ -194,15 +194,15 @@ def _wave(
         dask.delayed(functools.partial(_called, function, key, small), pure=False)(gathered.tables, **large)
         for key in keys
     ]
-    with blas.one_thread(), _no_warning():
-        return dict(zip(keys, dask.compute(*calls), strict=True))
+    with _no_warning():
+        return dict(zip(keys, computing.compute(*calls), strict=True))
 
 
 def _called(
     function: Function, key: int, small: dict[str, Any], tables: dict[str, Table], **large: Any
 ) -> Result:
     with blas.one_thread():
-        found = function(tables, key, **small, **large)
+        found = function(tables, key, **small, **unpacked(large))
     return {name: np.asarray(value) for name, value in found.items()}
 
 
@@ -218,7 +218,7 @@ def _table(leaf: Callable[..., Any], rows: Rows, parameters: Mapping[str, Any]) 
 
 def _taken(prepare: Prepare | None, name: str, block: Block, **parameters: Any) -> dict[str, Any]:
     """What of a block becomes part of the table: its rows that are finite and asked for."""
-    block = block._replace(x=_aligned(to_numpy(block.x)))
+    block = block._replace(x=to_numpy(block.x))
     invalid = {"invalid": int((~block.valid).sum()), "by_column": block.invalid_by_column}
     if prepare is not None:
         block = prepare(name, block, **parameters)
@@ -255,12 +255,8 @@ class Tables(dict[str, Table]):
 
 def _together(names: list[str], parts: list[dict[str, Any]]) -> Tables:
     """The tables by name: at first, and wherever they arrive."""
-    tables = ({name: _aligned(array) for name, array in part["table"].items()} for part in parts)
+    tables = ({name: aligned(array) for name, array in part["table"].items()} for part in parts)
     return Tables(zip(names, tables, strict=True))
-
-
-def _aligned(array: np.ndarray) -> np.ndarray:
-    return np.require(array, requirements="A")
 
 
 def _counted(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -273,9 +269,8 @@ def _counted(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _persisted(*collections: Delayed) -> tuple[Delayed, ...]:
     """The same, computed once for all waves; a cluster makes what dies with a worker again."""
-    with blas.one_thread(), _no_warning():
-        found: tuple[Delayed, ...] = dask.persist(*collections)
-    return found
+    with _no_warning():
+        return computing.persist(*collections)
 
 
 def _no_warning() -> Any:
@@ -306,9 +301,8 @@ def _nbytes(rows: Rows) -> int:
 
 def _memory() -> tuple[int, str]:
     """Bytes that the smallest worker has, and whose they are."""
-    client = graph.client()
-    workers = client.scheduler_info(n_workers=-1)["workers"].values() if client else []
-    limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
-    if limits:
-        return min(limits), "a worker"
-    return psutil.virtual_memory().total, "this machine"
+    found = room.of(graph.client())
+    if found.n_bytes is None:
+        found = room.here()
+    assert found.n_bytes is not None
+    return found.n_bytes, found.whose

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -76,6 +77,45 @@ class Kept:
     def write(self, name: str, made: Any) -> None:
         """Keep what has a name."""
         checkpoint.write(_inside(self.path, name), Checkpoint(self.fingerprint, self.seed, made))
+
+    def forget(self, beginning: str) -> None:
+        """Delete what has names that begin so."""
+        for name in os.listdir(self.path):
+            if name.startswith(beginning):
+                shutil.rmtree(_inside(self.path, name), ignore_errors=True)
+
+
+class Walk:
+    """The passes of a fit in their order: a driver that was killed walks the same way again, without them.
+
+    What a driver asks next follows from the passes before, so that their number tells which one it is.
+
+    Parameters
+    ----------
+    kept : Kept or None
+        None: nothing is kept.
+    name : str
+        Of its passes.
+    """
+
+    def __init__(self, kept: Kept | None, name: str = "pass"):
+        self.kept, self.name, self.n = kept, name, 0
+
+    def step(self, make: Callable[[], Made]) -> Made:
+        """What the next pass gives."""
+        if self.kept is None:
+            return make()
+        self.n += 1
+        return self.kept(f"{self.name}-{self.n:04d}", make)
+
+    def part(self, make: Callable[[Walk], Made]) -> Made:
+        """What some passes give together; once it is there, they are forgotten."""
+        if self.kept is None:
+            return make(self)
+        inner = Walk(self.kept, f"{self.name}-{self.n + 1:04d}")
+        found = self.step(lambda: make(inner))
+        self.kept.forget(f"{inner.name}-")
+        return found
 
 
 class KeptReplicates:

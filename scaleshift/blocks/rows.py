@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from scaleshift.blocks import graph, labels, passes
+from scaleshift.blocks import graph, labels, passes, room
 from scaleshift.blocks.block import Column, Invalid, Rows, to_dask
 from scaleshift.blocks.inputs import check_same_rows, matrix
 from scaleshift.blocks.sparse_rows import refuse_block
@@ -159,6 +159,7 @@ def first_rows(rows: Rows, n: int) -> np.ndarray:
     """
     x = rows.x
     if isinstance(x, da.Array):
+        room.refuse_blocks(rows, graph.client, at_most=1)
         number = next((i for i, size in enumerate(x.chunks[0]) if size), 0)
         x = graph.compute(x.blocks[number, 0][:n], rows.in_memory)
         if not rows.is_sparse:

@@ -14,7 +14,8 @@ import pandas as pd
 import zarr
 
 from scaleshift.cells.reader import RECORD, CompleteStore, read_text, store_at
-from scaleshift.cells.schema import SCALING
+from scaleshift.cells.schema import SCALING, check_names_size, check_sizes
+from scaleshift.cells.transient import SEE_TO_IT, passes, patiently
 from scaleshift.errors import DataError, ScaleshiftError, SchemaError
 
 FORMAT = 1
@@ -163,10 +164,12 @@ def read_manifest(path: str | os.PathLike[str]) -> Manifest:
 def open_study(location: str) -> tuple[zarr.Group, Manifest]:
     """Read-only root group and manifest of a study, its layout checked."""
     try:
-        return _read_study(location)
+        return patiently(lambda: _read_study(location))
     except ScaleshiftError:
         raise
     except Exception as error:  # a damaged or edited record can be wrong in more ways than checks foresee
+        if passes(error):
+            raise DataError(f"{location} cannot be read: {error}; {SEE_TO_IT}") from error
         raise SchemaError(
             f"{location}: the record of the study is damaged ({type(error).__name__}: {error}); "
             "restore it from a copy or write the study again"
@@ -263,6 +266,8 @@ def _open_group(location: str) -> zarr.Group:
     try:
         return zarr.open_group(store, mode="r", zarr_format=3, use_consolidated=False)
     except Exception as error:  # whatever zarr makes of something else than a group
+        if passes(error):
+            raise
         reason = "" if isinstance(error, FileNotFoundError) else f" ({error})"
     try:
         zarr.open_group(store, mode="r", zarr_format=2, use_consolidated=False)
@@ -318,6 +323,7 @@ def _categories(group: zarr.Group, name: str, n: int, location: str) -> tuple[An
 def _read(group: zarr.Group, name: str, selection: Any, location: str) -> Any:
     """Some names as an array, or the record as text."""
     array = array_of(group, name, location)
+    check_names_size(array.size, array.nchunks, f"{location}: {name}")
     try:
         return read_text(array) if array.ndim == 0 else np.asarray(array[selection])
     except Exception as error:  # as in reader.read_rows
@@ -342,6 +348,7 @@ def _columns(entries: list[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
 def _check(group: zarr.Group, record: Mapping[str, Any], manifest: Manifest) -> None:
     """Raise SchemaError where the arrays and the record do not agree."""
     location, n_cells = manifest.path, manifest.n_cells
+    check_sizes(manifest.counts, manifest.chunk, location)
     for what, names in {"sample": manifest.samples, "label": manifest.labels}.items():
         if len(set(names)) < len(names):
             raise SchemaError(f"{location}: obs/{what} names a category twice")

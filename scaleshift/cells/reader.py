@@ -19,7 +19,9 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore, WrapperStore
 
 from scaleshift.blocks.labels import CODE
+from scaleshift.cells.guarded import GuardedStore
 from scaleshift.cells.schema import check_code_range
+from scaleshift.cells.transient import SEE_TO_IT, passes, patiently
 from scaleshift.errors import DataError, SchemaError
 
 RECORD = "uns/scaleshift"
@@ -42,13 +44,13 @@ class CompleteStore(WrapperStore[Store]):
 
 
 def store_at(location: str, *, read_only: bool) -> Store:
-    """Zarr store of a local path, or of a URL by fsspec."""
+    """Zarr store of a local path, or of a URL by fsspec; guarded, since it may come from anywhere."""
     if "://" in location:
         try:
-            return FsspecStore.from_url(location, read_only=read_only)
+            return GuardedStore(FsspecStore.from_url(location, read_only=read_only))
         except (ImportError, ValueError) as error:
             raise SchemaError(f"{location}: this URL cannot be opened ({error})") from error
-    return LocalStore(location, read_only=read_only)
+    return GuardedStore(LocalStore(location, read_only=read_only))
 
 
 def read_rows(array: zarr.Array, location: str, chunk: int, first: int, stop: int) -> np.ndarray:
@@ -60,15 +62,18 @@ def read_rows(array: zarr.Array, location: str, chunk: int, first: int, stop: in
         If the chunk is missing or damaged: names the store, the array, the chunk and its rows.
     """
     try:
-        return np.asarray(array[first:stop])
+        return patiently(lambda: np.asarray(array[first:stop]))
     except Exception as error:  # zarr and its codecs raise what they like, from OSError to RuntimeError
         number = first // chunk
         rows = f"rows {number * chunk}-{min((number + 1) * chunk, array.shape[0]) - 1}"
         what = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
         raise DataError(
-            f"{location}: chunk {number} of {array.path} ({rows}) {what}: "
-            f"{error}; restore it from a copy or write the study again"
+            f"{location}: chunk {number} of {array.path} ({rows}) {what}: {error}; {_way_out(error)}"
         ) from error
+
+
+def _way_out(error: Exception) -> str:
+    return SEE_TO_IT if passes(error) else "restore it from a copy or write the study again"
 
 
 def read_text(array: zarr.Array) -> str:
@@ -253,7 +258,7 @@ def _open_array(location: str, name: str, study: str, shape: tuple[int, ...]) ->
     """The array, opened once a process; `study` and `shape` tell a rewritten or longer one apart."""
     store = CompleteStore(store_at(location, read_only=True))
     try:
-        array = zarr.open_array(store, path=name, mode="r", zarr_format=3)
+        array = patiently(lambda: zarr.open_array(store, path=name, mode="r", zarr_format=3))
     except Exception as error:  # as in read_rows
         raise DataError(f"{location}: {name} cannot be opened: {error}") from error
     _refuse_other_study(store, location, study)
@@ -268,7 +273,11 @@ def forget_arrays() -> None:
 
 
 def _refuse_other_study(store: Store, location: str, study: str) -> None:
-    if _study_on_disk(store, location) != study:
+    try:
+        on_disk = patiently(lambda: _study_on_disk(store, location))
+    except Exception as error:
+        raise DataError(f"{location}: {RECORD} cannot be read: {error}; {SEE_TO_IT}") from error
+    if on_disk != study:
         raise DataError(f"{location} was written anew since it was opened: open it again")
 
 
@@ -279,7 +288,9 @@ def _study_on_disk(store: Store, location: str) -> Any:
         if found:
             return found[1].decode()
         return json.loads(read_text(zarr.open_array(store, path=RECORD, mode="r", zarr_format=3)))["study"]
-    except Exception:  # as in read_rows
+    except Exception as error:  # as in read_rows
+        if passes(error):
+            raise
         return None
 
 

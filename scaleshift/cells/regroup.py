@@ -14,6 +14,7 @@ import dask.array as da
 import numpy as np
 import xarray as xr
 
+from scaleshift.blocks import computing
 from scaleshift.blocks.rows import aligned, known_chunks
 from scaleshift.cells.schema import LABEL, LABEL_CODE, SAMPLE, SAMPLE_CODE, X, check_code_range
 from scaleshift.kernels.reference import to_numpy
@@ -121,7 +122,7 @@ def _count(codes: np.ndarray, n_samples: int) -> np.ndarray:
 def _each(function: Callable[..., Any], blocks: list[Any], *arguments: list[Any]) -> list[Any]:
     """The function of each block, in one compute."""
     lazy = dask.delayed(function)
-    return list(dask.compute(*[lazy(*each) for each in zip(blocks, *arguments, strict=True)]))
+    return list(computing.compute(*[lazy(*each) for each in zip(blocks, *arguments, strict=True)]))
 
 
 def _take(block: Any, rows: Any) -> np.ndarray:

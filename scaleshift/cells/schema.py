@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ LONG_NAMES = {
     LABEL: "label",
 }
 UNLABELLED = -1
+MAX_NAMES, MAX_CHUNKS = 2**24, 2**20  # of a study: each is looped over, whatever a forged store says
 FEATURE = "feature"  # coordinate on marker: is this column used, or only kept?
 SCALING = ("scaling_location", "scaling_scale")  # variables (sample, marker) of scaled samples
 # No column of sample metadata is called so: names of the layout, and of what a study knows of its markers.
@@ -161,3 +162,33 @@ def check_code_range(codes: np.ndarray, lowest: int, n_categories: int, place: s
 def text_index(names: Any) -> np.ndarray:
     """Names as a text array; of length 0 too, where numpy would make floats."""
     return np.array([str(n) for n in pd.Index(names)], dtype=np.str_)
+
+
+def check_names_size(n_values: int, n_chunks: int, place: str) -> None:
+    """Raise SchemaError for an array of more names than there can be: they are read at once.
+
+    Examples
+    --------
+    >>> check_names_size(40, 1, "study.zarr: var/_index")
+    """
+    if n_values > MAX_NAMES or n_chunks > MAX_CHUNKS:
+        raise SchemaError(
+            f"{place} would hold {n_values} values in {n_chunks} chunks, expected at most {MAX_NAMES} in "
+            f"{MAX_CHUNKS}: the store is damaged or forged"
+        )
+
+
+def check_sizes(counts: Sequence[Any], chunk: int, place: str) -> None:
+    """Raise SchemaError for numbers of cells that are none, or cells in more chunks than can be worked on.
+
+    Examples
+    --------
+    >>> check_sizes([1000, 2000], 512, "study.zarr")
+    """
+    if not all(type(count) is int and count >= 0 for count in counts):
+        raise SchemaError(f"{place}: uns/scaleshift tells numbers of cells that are none")
+    if chunk < 1 or sum(counts) / chunk > MAX_CHUNKS:
+        raise SchemaError(
+            f"{place}: X would be {sum(counts)} cells in chunks of {chunk}, expected chunks of at least one "
+            f"cell, and at most {MAX_CHUNKS} of them"
+        )

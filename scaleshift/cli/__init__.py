@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import scaleshift
+from scaleshift.cli import stopping
 from scaleshift.cli.auc import auc as auc_command
 from scaleshift.cli.check import check as check_command
 from scaleshift.cli.compare import compare as compare_command
@@ -24,25 +25,47 @@ from scaleshift.kernels.cuda.choice import DeviceError
 
 
 class Commands(click.Group):
-    """Turns scaleshift's own errors into one line and exit code 1; wrong usage is 2."""
+    """Turns scaleshift's own errors into one line and exit code 1; wrong usage is 2, a signal 130 or 143."""
+
+    def main(self, args: Any = None, *more: Any, **named: Any) -> Any:
+        """Run the command line; a process that was stopped and is its own (no `args`) ends at once."""
+        try:
+            return super().main(args, *more, **named)
+        except SystemExit as end:
+            if args is None and end.code in stopping.CODES:
+                stopping.leave(int(end.code))
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb."""
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), stopping.heard():
                 warnings.showwarning = _show_warning
                 return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise stopping.told(ctx, stop) from stop
+        except click.ClickException as error:
+            error.message = _shown(error.message)  # type: ignore[misc]  # it is what click shows
+            raise
         except (ScaleshiftError, DeviceError) as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(_shown(error)) from error
         except OSError as error:  # a full disk, a read-only folder; a closed pipe is click's own business
             if error.errno == errno.EPIPE:
                 raise
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(_shown(error)) from error
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     """One line, without the place in the code."""
-    click.echo(f"warning: {message}", err=True)
+    click.echo(f"warning: {_shown(message)}", err=True)
+
+
+def _shown(text: object) -> str:
+    """Names in it come from files, and may hold what a terminal would obey, or a line like one of ours."""
+    from scaleshift.report.table import printable
+
+    first, *more = map(printable, str(text).split("\n"))
+    return "\n".join([first, *(line if line.startswith("  ") else f"  {line}" for line in more)])
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -62,7 +85,8 @@ def main() -> None:
     scaleshift label STORE LABELS                write labels into a study, from gates or a table
     scaleshift doctor                            what is installed, what is missing
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done and an alarm rang.
+    Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done and an alarm rang, 130 and 143 stopped by Ctrl-C and
+    by SIGTERM.
     """
 
 

@@ -11,13 +11,15 @@ import click
 import numpy as np
 from rich.console import Console
 
-from scaleshift.cli import options, zarr_groups
+from scaleshift.cli import options, planned, stopping, zarr_groups
 from scaleshift.cli.auc_data import Asked, AucData, read
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from scaleshift.blocks.plan import Plan
 
 MIN_WIDTH = 80
 TABLE, PATH_TABLE, PICTURE = "features.csv", "path.csv", "auc.png"
@@ -127,6 +129,7 @@ def _solver(context: click.Context, parameter: click.Parameter, name: str) -> st
 @click.option(
     "--checkpoint",
     type=click.Path(file_okay=False, path_type=Path),
+    callback=stopping.from_checkpoint,
     help="Folder for the state of the fit: the same command goes on from there after it was killed.",
 )
 @click.option(
@@ -136,8 +139,11 @@ def _solver(context: click.Context, parameter: click.Parameter, name: str) -> st
     help=f"Folder to write {TABLE}, {PATH_TABLE}, {PICTURE}, {FEATURES}, {PATH} and the fitted {MODEL} "
     "(ss.load opens it) to.",
 )
+@planned.option
 @options.all_of(options.as_json, options.quiet, options.scheduler)
+@click.pass_context
 def auc(
+    context: click.Context,
     store: str,
     positive: str,
     negative: Sequence[str],
@@ -147,6 +153,7 @@ def auc(
     by_sample: bool,
     seed: int,
     output: Path | None,
+    plan_only: bool,
     as_json: bool,
     quiet: bool,
     scheduler: str,
@@ -169,11 +176,13 @@ def auc(
     if settings["cv"] is None and settings["k"] is None:
         raise click.UsageError("--cv 0 leaves nothing to choose the number of features by: pass --features N")
     options.refuse_inside(output, store)
-    options.make_folder(output)
+    options.make_folder(None if plan_only else output)
     _refuse_foreign(output)
     with options.computing(scheduler, quiet), reading(store):
         data = read(asked)
         model = SparseAUC(random_state=seed, pos_label=data.positive, **settings)
+        if plan_only:
+            planned.end(context, _plan(model, data, by_sample), as_json)
         model.fit(data.cells, groups="sample" if by_sample else None)
         result, path_ = _described(model, asked, data)
     written = [] if output is None else write(model, result, path_, output)
@@ -192,6 +201,13 @@ def _refuse_foreign(output: Path | None) -> None:
         zarr_groups.refuse_foreign(output / name)
     if (output / MODEL).exists():
         persistence.load(output / MODEL)
+
+
+def _plan(model: Any, data: AucData, by_sample: bool) -> Plan:
+    """What the fit would cost."""
+    from scaleshift.blocks.plan import explain
+
+    return explain(model, data.cells, groups="sample" if by_sample else None)
 
 
 def _of_fit(model: Any, data: AucData, settings: dict[str, Any], by_sample: bool) -> list[str]:

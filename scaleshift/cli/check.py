@@ -41,7 +41,7 @@ def check(
 
     with options.computing(scheduler, quiet=True):
         plan = plan_study(paths, Options(**choices))
-    click.echo(json.dumps(to_json(plan), indent=2) if as_json else "\n".join(lines(plan)))
+    click.echo(json.dumps(to_json(plan), indent=2) if as_json else "\n".join(map(printable, lines(plan))))
     if plan.errors:
         context.exit(FAILED)
 
@@ -71,7 +71,7 @@ def lines(plan: StudyPlan) -> Iterator[str]:
     widths = [max(len(row[i]) for row in rows) for i in range(6)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row[:6], widths, strict=True))
-        yield "  ".join([*map(printable, cells), row[6]]).rstrip()
+        yield "  ".join([*cells, row[6]]).rstrip()
     yield ""
     yield from _summary(plan)
 
@@ -93,7 +93,7 @@ def _said(problems: Sequence[Problem]) -> str:
     """All there is to say, on one line, the worst first."""
     ordered = sorted(problems, key=lambda problem: LEVELS.index(problem.level))
     texts = [problem.text + (f"; {problem.fix}" if problem.fix else "") for problem in ordered]
-    return " | ".join(printable(" ".join(text.split())) for text in texts)
+    return " | ".join(" ".join(text.split()) for text in texts)
 
 
 def _by_place(plan: StudyPlan) -> dict[str, list[Problem]]:

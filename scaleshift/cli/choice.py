@@ -43,6 +43,11 @@ class Wanted:
     settings: Mapping[str, Any] = field(default_factory=dict)  # parameter -> value, also those left out
     insisted: frozenset[str] = frozenset()  # parameters that were passed
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What tells this from what else could be asked."""
+        return {"method": self.method, "seed": self.seed, "settings": dict(self.settings)}
+
     def check(self) -> None:
         """Refuse options that the method does not have, before anything runs."""
         asked = methods.default() if self.method == AUTO else self.method

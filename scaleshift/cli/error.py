@@ -13,8 +13,8 @@ import numpy as np
 from click.core import ParameterSource
 from rich.console import Console
 
-from scaleshift.cli import error_options, error_state, options, zarr_groups
-from scaleshift.cli.error_data import Asked, Cells, NoCells, Targets
+from scaleshift.cli import error_options, error_state, options, planned, zarr_groups
+from scaleshift.cli.error_data import Asked, Cells, NoCells, Source, Targets
 from scaleshift.cli.error_model import NAMES, open_named
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
@@ -23,7 +23,9 @@ from scaleshift.errors import DataError
 if TYPE_CHECKING:
     import xarray as xr
 
+    from scaleshift.blocks.plan import Plan
     from scaleshift.error.monitor import Monitor
+    from scaleshift.error.prediction_error import PredictionError
     from scaleshift.error.watch import Watch
 
 MIN_WIDTH = 80
@@ -84,6 +86,7 @@ class Answer:
     callback=options.folder,
     help=f"Folder to write {TABLE}, {PICTURE}, {RESULT} and the {FITTED} model (ss.load opens it) to.",
 )
+@planned.option
 @options.all_of(options.as_json, options.quiet, options.scheduler)
 @click.pass_context
 def error(context: click.Context, store: str, **given: Any) -> None:
@@ -108,7 +111,7 @@ def error(context: click.Context, store: str, **given: Any) -> None:
     asked = Asked(store, **{one.name: given[one.name] for one in fields(Asked) if one.name != "store"})
     output, state = given["output"], given["state"]
     _check_usage(context, store)
-    options.make_folder(output)
+    options.make_folder(None if given["plan_only"] else output)
     _refuse_foreign(output)
     error_state.refuse_unwritable(state)
     with options.computing(given["scheduler"], given["quiet"]), reading(store):
@@ -168,9 +171,12 @@ def answered(context: click.Context, asked: Asked) -> Answer:
     monitor = error_state.read(given["state"])
     if monitor is None:
         monitor, new, remarks = _fitted(context, asked)
+    elif given["plan_only"]:
+        raise click.UsageError(f"--plan is of a fit, and --state {given['state']} holds one: leave it out")
     else:
         flags = {parameter.name or "": parameter.opts[0] for parameter in context.command.params}
         error_state.check(monitor, _passed(context, OF_FIT), flags, given["state"])
+        error_state.trust(monitor, given["trust"], given["trust_pickle"])
         try:
             new, remarks = error_state.targets(monitor, asked), []
         except NoCells as told:
@@ -190,7 +196,7 @@ def _fitted(context: click.Context, asked: Asked) -> tuple[Monitor, Targets, lis
         raise click.UsageError(
             f"--state {given['state']} is not there yet: pass --model, what is to be fitted"
         )
-    found = open_named(given["model"], given["trust"], given["refit"])
+    found = open_named(given["model"], given["trust"], given["refit"], given["trust_pickle"])
     if given["state"] is not None and found.is_refitted and not isinstance(found.model, str):
         raise click.UsageError(
             f"--state keeps no model that is refitted, and {found.name} is one: refits need the source each "
@@ -204,6 +210,8 @@ def _fitted(context: click.Context, asked: Asked) -> tuple[Monitor, Targets, lis
     model = PredictionError(found.model, random_state=given["seed"], refit=found.refit, **settings)
     cells = Cells(asked, found)
     targets, source = cells.targets(), cells.source()
+    if given["plan_only"]:
+        planned.end(context, _plan(model, source, given["groups"]), given["as_json"])
     model.fit(source.cells, source.outcome, groups=given["groups"])
     remarks = [*found.remarks, *source.remarks]
     if len(source.samples) > 1 and given["groups"] is None:
@@ -213,6 +221,13 @@ def _fitted(context: click.Context, asked: Asked) -> tuple[Monitor, Targets, lis
         remarks.append(f"{rows} NaN or infinite values: left out")
     fitted = {name: given[name] for name in OF_FIT}
     return Monitor(model, None, fitted, cells.opening.manifest.study, source.samples), targets, remarks
+
+
+def _plan(model: PredictionError, source: Source, groups: str | None) -> Plan:
+    """What the fit would cost."""
+    from scaleshift.blocks.plan import explain
+
+    return explain(model, source.cells, source.outcome, groups=groups)
 
 
 def _watch(context: click.Context, kept: Watch | None) -> Watch | None:

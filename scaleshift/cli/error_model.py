@@ -33,17 +33,21 @@ class Model:
         return self.refit != NEVER
 
 
-def open_named(name: str, trust: Sequence[str] = (), refit: str | None = None) -> Model:
+def open_named(
+    name: str, trust: Sequence[str] = (), refit: str | None = None, trust_pickle: bool = False
+) -> Model:
     """The model of a name or a file.
 
     Parameters
     ----------
     name : str
-        One of `NAMES`, or the path of a ``.skops`` or ``.onnx`` file.
+        One of `NAMES`, or the path of a ``.skops`` or ``.onnx`` file, or of a pickle.
     trust : sequence of str
         Types of a ``.skops`` file that may be built.
     refit : {"cold", "warm", "never"}, optional
         Where left out: "cold", and "never" for ``.onnx``, which cannot be refitted.
+    trust_pickle : bool, default False
+        Whether a pickle is opened, which runs what is in it.
 
     Raises
     ------
@@ -55,7 +59,7 @@ def open_named(name: str, trust: Sequence[str] = (), refit: str | None = None) -
     from scaleshift.blocks.labels import suggestion
 
     if name in NAMES:
-        for option, given in (("--trust", trust), ("--refit", refit)):
+        for option, given in (("--trust", trust), ("--trust-pickle", trust_pickle), ("--refit", refit)):
             if given:
                 raise click.UsageError(f"{option} goes with a model file, and --model {name} is none")
         return Model(name, name, name in CLASSES)
@@ -65,23 +69,25 @@ def open_named(name: str, trust: Sequence[str] = (), refit: str | None = None) -
             f"{suggestion(name, NAMES)}",
             param_hint="--model",
         )
-    return _of_file(name, trust, refit)
+    return _of_file(name, trust, refit, trust_pickle)
 
 
-def _of_file(name: str, trust: Sequence[str], refit: str | None) -> Model:
+def _of_file(name: str, trust: Sequence[str], refit: str | None, trust_pickle: bool) -> Model:
     from sklearn.base import is_regressor
 
-    from scaleshift.models import ModelFile, open_model
+    from scaleshift.models import ModelFile, pickle_file
     from scaleshift.models.onnx_file import OnnxModel
 
-    model = open_model(name, trust)
+    file = ModelFile.of(name, trust, trust_pickle)
+    model = file.opened
     names = getattr(model, "feature_names_in_", None)
     features = None if names is None else [str(one) for one in names]
     if not isinstance(model, OnnxModel):
         of_classes = not is_regressor(model)
+        run = [pickle_file.remark(name)] if trust_pickle else []
         if refit == NEVER:
-            return Model(name, ModelFile.of(name, trust), of_classes, NEVER, features)
-        return Model(name, model, of_classes, refit or "cold", features)
+            return Model(name, file, of_classes, NEVER, features, run)
+        return Model(name, model, of_classes, refit or "cold", features, run)
     if refit not in (None, NEVER):
         raise click.UsageError(f"--refit {refit}: {name} is an ONNX model, which cannot be refitted")
     if not hasattr(model, "predict_proba"):
@@ -95,4 +101,4 @@ def _of_file(name: str, trust: Sequence[str], refit: str | None) -> Model:
     remarks = [remark]
     if model.classes_ is None:
         remarks.append(f"{name} names no classes: its columns are taken as the labels in their order")
-    return Model(name, ModelFile.of(name), True, NEVER, features, remarks)
+    return Model(name, file, True, NEVER, features, remarks)

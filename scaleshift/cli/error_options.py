@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 import numpy as np
 
-from scaleshift.cli import options
+from scaleshift.cli import options, stopping, trust
 from scaleshift.cli.error_model import NAMES
 
 METHODS = ["direct", "decomposed"]
@@ -38,11 +37,6 @@ def _folds(context: click.Context, parameter: click.Parameter, n: int) -> int | 
     return n or None
 
 
-def _types(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> list[str]:
-    """Names of types, from options that are repeated, or between commas."""
-    return [name for text in given for name in options.names(text)]
-
-
 def _finite(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
     """A number that can be compared with."""
     if value is not None and not np.isfinite(value):
@@ -55,16 +49,10 @@ of_cells = options.all_of(
         "--model",
         metavar="NAME|FILE",
         help=f"{', '.join(NAMES)}, or a model file: .skops (extra skops), whose estimator is refitted, or "
-        ".onnx (extra onnx), which cannot be. Not needed once --state is there.",
+        ".onnx (extra onnx), which cannot be; with --trust-pickle a pickle too. Not needed once --state is "
+        "there.",
     ),
-    click.option(
-        "--trust",
-        metavar="TYPE,TYPE",
-        multiple=True,
-        callback=_types,
-        help="Types of a .skops file that may be built though they are not known to be harmless; the error "
-        "without it names them. Only where you know who wrote the file: a forged one can run code.",
-    ),
+    trust.of_models,
     click.option(
         "--refit",
         type=click.Choice(["cold", "warm", "never"]),
@@ -179,7 +167,9 @@ of_model = options.all_of(
     click.option(
         "--checkpoint",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Of model files: folder for finished replicates, which a job that was killed does not refit.",
+        callback=stopping.from_checkpoint,
+        help="Folder for passes and, of model files, replicates that are done: the same command goes on from "
+        "there after it was killed.",
     ),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,6 +90,18 @@ def check(monitor: Monitor, given: Mapping[str, Any], options: Mapping[str, str]
             raise click.UsageError(
                 f"{told}: {path} was fitted {fitted}; leave {options[name]} out, or choose another --state"
             )
+
+
+def trust(monitor: Monitor, types: Sequence[str], pickle: bool) -> None:
+    """Trust the kept model's file as this call says: a state is data, and does not vouch for itself."""
+    from scaleshift.models import ModelFile
+
+    model = monitor.model.model
+    if isinstance(model, ModelFile):
+        model.trust(types, pickle)
+    elif types or pickle:
+        option = "--trust" if types else "--trust-pickle"
+        raise click.UsageError(f"{option} goes with a model file, and --state keeps none")
 
 
 def targets(monitor: Monitor, asked: Asked) -> Targets:

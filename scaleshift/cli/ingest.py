@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
+from os.path import exists
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from scaleshift.cli import options
+from scaleshift.cli import options, stopping
 from scaleshift.cli.study_options import describe_study
 
 if TYPE_CHECKING:
@@ -48,18 +48,16 @@ def ingest(
     """
     from scaleshift.cells import ingest as make
 
-    try:
-        with options.computing(scheduler, quiet):
-            labelling = None if labels is None else {"labels": labels, "column": label_column}
-            report = make(paths, store, labels=labelling, errors="skip" if skip else "raise", **choices)
-    except KeyboardInterrupt:
-        if os.path.exists(store):
-            click.echo(f"\ninterrupted: the same command with --resume goes on with {store}", err=True)
-        raise
+    stopping.goes_on(lambda: f"the same command with --resume goes on with {store}" if exists(store) else "")
+    with options.computing(scheduler, quiet):
+        labelling = None if labels is None else {"labels": labels, "column": label_column}
+        report = make(paths, store, labels=labelling, errors="skip" if skip else "raise", **choices)
     if as_json:
         click.echo(report.to_json())
     elif not quiet:
-        click.echo("\n".join(lines(report)))
+        from scaleshift.report.table import printable
+
+        click.echo("\n".join(map(printable, lines(report))))  # names come from files
 
 
 def lines(report: IngestReport) -> list[str]:

@@ -38,6 +38,11 @@ class Opening:
 
         return read_manifest(self.store)
 
+    @property
+    def told(self) -> dict[str, Any]:
+        """What tells this study, opened like this, from another."""
+        return {"study": self.manifest.study, "markers": self.markers, "scaling": self.scaling}
+
     def select(self, text: str, option: str) -> list[Any]:
         """Names of the samples that an option selects; "all" selects every one."""
         from scaleshift.cells.selection import select_samples

@@ -9,10 +9,9 @@ from typing import Any
 
 import click
 
+from scaleshift.cli import clusters
 from scaleshift.cli.progress import ProgressBar
 from scaleshift.errors import ScaleshiftError
-
-SECONDS = 10  # for a scheduler to answer
 
 TABLES = (".csv", ".tsv", ".xlsx", ".xls", ".png", ".pdf", ".json", ".txt")
 
@@ -45,8 +44,10 @@ scheduler = click.option(
     "--scheduler",
     default="local",
     show_default=True,
-    metavar="local|ADDRESS",
-    help="Where to compute: threads of this machine, or a Dask scheduler (progress: see its dashboard).",
+    metavar="local|processes|cuda|ADDRESS|FILE.json|slurm[:FILE]|...",
+    help="Where to compute. local: threads of this machine. processes, cuda: processes of its cores or GPUs. "
+    "A Dask scheduler: its ADDRESS, or the file it wrote. slurm, slurm-runner (under srun), jobqueue, "
+    "kubernetes: what is started for it. :FILE is YAML, with options as cluster.connect of Python takes.",
 )
 
 
@@ -86,16 +87,7 @@ def computing(scheduler: str, quiet: bool) -> Iterator[None]:
     """Compute on this scheduler, with a progress bar for passes that take longer than 2 s."""
     with contextlib.ExitStack() as stack:
         if scheduler != "local":
-            stack.enter_context(_client(scheduler))
+            stack.enter_context(clusters.on(scheduler))
         if not quiet:
             stack.enter_context(ProgressBar())
         yield
-
-
-def _client(address: str) -> Any:
-    from scaleshift.blocks import graph
-
-    try:
-        return graph.connect(address, SECONDS, set_as_default=True)
-    except (OSError, ValueError) as error:
-        raise ScaleshiftError(f"--scheduler {address}: no Dask scheduler answers there ({error})") from error

@@ -20,6 +20,7 @@ from scaleshift.cli.choice import AUTO, OPTIONS, Wanted
 from scaleshift.cli.opening import EVERY, Opening
 from scaleshift.cli.origin import with_origin
 from scaleshift.cli.output import beside_gates, gated_shares, parents_of, plain, write
+from scaleshift.cli.unfinished import Unfinished
 from scaleshift.errors import DataError
 from scaleshift.quantify.flags import codes
 from scaleshift.quantify.methods import available
@@ -137,6 +138,9 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
     callback=_alarm,
     help="Exit with code 3 if a sample has one of these flags, such as SU (label shift rejected, unknown).",
 )
+@click.option(
+    "--resume", is_flag=True, help="Go on with an interrupted run, whose finished samples --output holds."
+)
 @options.all_of(options.output, options.as_json, options.quiet, options.scheduler)
 @click.pass_context
 def quantify(
@@ -149,6 +153,7 @@ def quantify(
     alarm: str,
     markers: list[str] | None,
     scaling: str | None,
+    resume: bool,
     output: Path | None,
     as_json: bool,
     quiet: bool,
@@ -170,23 +175,29 @@ def quantify(
     scaleshift quantify study.zarr --source "gated == true and sample != S3" --target "sample == S3"
     scaleshift quantify study.zarr --source "sample == S01" --save-model gates
     scaleshift quantify other.zarr --model gates
+
+    A run that was interrupted goes on where it stopped: the same command with --resume.
     """
     _one_way_to_learn(context, source, model)
     if "S" in alarm and not settings["n_bootstrap"]:
         raise click.UsageError("--alarm S is the test of label shift, which --bootstrap 0 leaves out")
+    if resume and output is None:
+        raise click.UsageError("--resume goes on with what --output holds: pass the --output of that run")
     wanted = Wanted(method, seed, settings, frozenset(_given(context, tuple(OPTIONS))))
     if model is None:
         wanted.check()
     options.make_folder(output)
+    unfinished = Unfinished(output, resume)
     with options.computing(scheduler, quiet):
         if model is not None:
             prediction = _given(context, OF_THE_PREDICTION)
-            result = apply(store, model, target, scaling=scaling, **prediction)
+            result = apply(store, model, target, unfinished, scaling=scaling, **prediction)
         else:
             study = Opening(store, markers, scaling)
-            result = run(study, str(source), target, wanted, save_model=save_model)
+            result = run(study, str(source), target, wanted, unfinished, save_model=save_model)
         gated = gated_shares(result, store)
     deliver(result, gated, output, as_json, quiet, parents_of(result, store))
+    unfinished.end()
     if "S" in alarm and np.isnan(result["p_value"].values).all() and bool((result["n_cells"] > 0).any()):
         raise DataError(f"--alarm S: {_without_test(result, model)}, so there is no test of label shift")
     if set(alarm) & {code for flag in result["flag"].values for code in codes(flag)}:
@@ -221,27 +232,41 @@ def _without_test(result: xr.Dataset, model: Path | None) -> str:
 
 
 def run(
-    study: Opening, source: str, target: str | None, wanted: Wanted, *, save_model: Path | None = None
+    study: Opening,
+    source: str,
+    target: str | None,
+    wanted: Wanted,
+    unfinished: Unfinished | None = None,
+    *,
+    save_model: Path | None = None,
 ) -> xr.Dataset:
     """Fit on the source samples of a study and predict its target samples."""
+    unfinished = unfinished or Unfinished(None, resume=False)
     sources = study.select(source, "--source")
     others = [name for name in study.manifest.samples if name not in sources]
     targets = others if target is None else study.select(target, "--target")
     if not targets:
         raise click.UsageError("--source selects every sample: none is left to quantify; pass --target all")
+    unfinished.begin({**study.told, "sources": sources, "targets": targets, **wanted.told}, wanted.seed)
     labelled = study.labelled(sources)
-    name, why = wanted.choose(labelled)
-    model = wanted.make(name).fit(labelled)
+    name, why = unfinished.part("choice", lambda: tuple(wanted.choose(labelled)))
+    model = unfinished.part("model", lambda: wanted.make(name).fit(labelled))
     if save_model is not None:
         model.save(save_model)
     cells = study.cells(targets)
     asked = {"source": source, "target": target or "all samples but those of the source"}
-    result = with_origin(model.predict(cells), study.store, study.manifest, cells, asked)
+    found = model.predict(cells, checkpoint=unfinished.folder("samples"))
+    result = with_origin(found, study.store, study.manifest, cells, asked)
     return result.assign_attrs(choice=f"{name}, {why}") if why else result
 
 
 def apply(
-    store: str, model: Path, target: str | None, scaling: str | None = None, **parameters: Any
+    store: str,
+    model: Path,
+    target: str | None,
+    unfinished: Unfinished,
+    scaling: str | None = None,
+    **parameters: Any,
 ) -> xr.Dataset:
     """Predict the target samples of a store with a saved model, some of its parameters changed."""
     from scaleshift import persistence
@@ -258,8 +283,11 @@ def apply(
     study = Opening(store, fitted.markers_, scaling or learned)
     targets = list(study.manifest.samples) if target is None else study.select(target, "--target")
     fitted.set_params(**parameters)
+    job = {**study.told, "targets": targets, "model": str(model), "parameters": fitted.get_params()}
+    unfinished.begin(job, fitted.seed_)
     cells, asked = study.cells(targets), {"model": str(model), "target": target or EVERY}
-    return with_origin(fitted.predict(cells), store, study.manifest, cells, asked)
+    found = fitted.predict(cells, checkpoint=unfinished.folder("samples"))
+    return with_origin(found, store, study.manifest, cells, asked)
 
 
 def deliver(
@@ -272,6 +300,7 @@ def deliver(
 ) -> None:
     """Print a result, and write it where --output says."""
     from scaleshift import report
+    from scaleshift.report.table import printable
 
     # Written first: nobody may be reading what is printed.
     remarks = [f"method: {result.attrs['choice']}"] if "choice" in result.attrs else []
@@ -283,7 +312,7 @@ def deliver(
         Console(width=width).print(report.text(result, width=width))
         remarks += [] if gated is None else [beside_gates(result, gated)]
     for remark in [] if quiet else remarks:
-        click.echo(remark, err=True)
+        click.echo(printable(remark), err=True)  # names come from files
 
 
 def to_json(result: xr.Dataset) -> dict[str, Any]:

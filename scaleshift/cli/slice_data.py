@@ -34,6 +34,7 @@ class Asked:
     embeddings: str | None = None  # of a group that is no study
     targets: str | None = None
     trust: Sequence[str] = ()  # types of a .skops file
+    trust_pickle: bool = False
     invalid: Invalid = "raise"
 
     def check(self) -> None:
@@ -45,6 +46,8 @@ class Asked:
             )
         if self.trust and self.model is None:
             raise click.UsageError("--trust goes with --model: it names types of a .skops file")
+        if self.trust_pickle and self.model is None:
+            raise click.UsageError("--trust-pickle goes with --model: it is about that file")
         if self.embeddings is None and self.targets is not None:
             raise click.UsageError("--targets goes with --embeddings: a study's targets are its labels")
         if self.embeddings is not None:
@@ -78,10 +81,13 @@ class SliceData:
 
 def read(asked: Asked) -> SliceData:
     """Open the data; the model is opened first, and nothing that grows with the rows is read."""
-    from scaleshift.models import open_model
+    from scaleshift.models import open_model, pickle_file
 
-    model = None if asked.model is None else open_model(asked.model, asked.trust)
-    return _of_group(asked, model) if asked.embeddings is not None else _of_study(asked, model)
+    model = None if asked.model is None else open_model(asked.model, asked.trust, asked.trust_pickle)
+    found = _of_group(asked, model) if asked.embeddings is not None else _of_study(asked, model)
+    if asked.trust_pickle:
+        found.remarks.insert(0, pickle_file.remark(asked.model))
+    return found
 
 
 # Of a study --------------------------------------------------------------------------------------------
@@ -251,10 +257,13 @@ def _open_group(store: str) -> xr.Dataset:
     """A Zarr v3 group as xarray shows it, lazily. Older ones can hold pickles, and are not opened."""
     import xarray as xr
 
+    from scaleshift.cells.reader import store_at
+
     if "://" not in store and not os.path.exists(store):
         raise DataError(f"{store} does not exist: expected a Zarr v3 group")
     try:
-        return xr.open_zarr(store, zarr_format=3, consolidated=False, chunks={})
+        guarded = store_at(store, read_only=True)
+        return xr.open_zarr(guarded, zarr_format=3, consolidated=False, chunks={})
     except Exception as error:  # whatever xarray and zarr make of something else
         raise DataError(f"{store} cannot be opened as a Zarr v3 group ({error})") from error
 

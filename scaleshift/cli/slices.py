@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +12,15 @@ import numpy as np
 from click.core import ParameterSource
 from rich.console import Console
 
-from scaleshift.cli import options, zarr_groups
+from scaleshift.cli import options, planned, stopping, trust, zarr_groups
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
 from scaleshift.cli.slice_data import Asked, SliceData, read
 
 if TYPE_CHECKING:
     import xarray as xr
+
+    from scaleshift.blocks.plan import Plan
 
 MIN_WIDTH = 80
 DEFAULT_COMPONENTS = 25
@@ -42,28 +43,15 @@ def _components(context: click.Context, parameter: click.Parameter, text: str) -
     return int(text)
 
 
-def _types(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> list[str]:
-    """Names of types, from options that are repeated, or between commas."""
-    return [name for text in given for name in options.names(text)]
-
-
 @click.command()
 @click.argument("store")
 @click.option(
     "--model",
     type=click.Path(path_type=Path),
     help="The trained model: .onnx (extra onnx) or .skops (extra skops). It is run on the features, or on "
-    "the columns that it names. Pickles are not opened: they can run any code.",
+    "the columns that it names. Pickles can run any code: they are opened with --trust-pickle alone.",
 )
-@click.option(
-    "--trust",
-    metavar="TYPE,TYPE",
-    multiple=True,
-    callback=_types,
-    help="Types of a .skops file that may be built though they are not known to be harmless, such as "
-    "sklearn.tree._tree.Tree of trees and forests; the error without it names them. Only where you know who "
-    "wrote the file: a forged one can run code through them. No wildcards.",
-)
+@trust.of_models
 @click.option(
     "--predictions",
     metavar="COLUMN",
@@ -106,6 +94,7 @@ def _types(context: click.Context, parameter: click.Parameter, given: Sequence[s
 @click.option(
     "--checkpoint",
     type=click.Path(file_okay=False, path_type=Path),
+    callback=stopping.from_checkpoint,
     help="Folder for the state of the fit: the same command goes on from there after it was killed.",
 )
 @click.option(
@@ -119,6 +108,7 @@ def _types(context: click.Context, parameter: click.Parameter, given: Sequence[s
     is_flag=True,
     help=f"Write {MEMBERSHIPS} too: how much each row belongs to each slice, (row, slice).",
 )
+@planned.option
 @options.all_of(options.as_json, options.quiet, options.scheduler)
 @click.pass_context
 def slices(
@@ -130,6 +120,7 @@ def slices(
     checkpoint: Path | None,
     output: Path | None,
     memberships: bool,
+    plan_only: bool,
     as_json: bool,
     quiet: bool,
     scheduler: str,
@@ -159,14 +150,24 @@ def slices(
     slicer = _slicer(method, n_slices, None if default else components, seed, checkpoint)
     slicer.set_params(invalid=asked.invalid)
     options.refuse_inside(output, asked.store)
-    options.make_folder(output)
+    options.make_folder(None if plan_only else output)
     with options.computing(scheduler, quiet), reading(asked.store):
         data = read(asked)
+        if plan_only:
+            planned.end(context, _plan(slicer, data), as_json)
         slicer.fit(**data.arguments)
         result = _described(slicer, asked)
         left_out = _left_out(slicer.n_invalid_)
         written = [] if output is None else write(slicer, data, result, output, memberships)
     deliver(result, [*data.remarks, *left_out, *written], as_json, quiet)
+
+
+def _plan(slicer: Any, data: SliceData) -> Plan:
+    """What the fit would cost."""
+    from scaleshift.blocks.plan import explain
+
+    outcomes = {"pred_probs": data.pred_probs, "sample_weight": data.sample_weight}
+    return explain(slicer, data.embeddings, data.targets, **outcomes)
 
 
 def _left_out(n_invalid: int) -> list[str]:

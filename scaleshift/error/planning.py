@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scaleshift.blocks import states
+from scaleshift.blocks.fitting import fewer_of
 from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.planner import Planner
 from scaleshift.error.gaussian.sums import layout_of_source, source_block
@@ -36,7 +37,8 @@ def plan_fit(model: PredictionError, X: Any, y: Any, groups: Any) -> Plan:
         )
     job = job_of(model, X, y, groups, None, seed=0)
     rows, p = job.rows, job.rows.n_markers
-    planner = Planner(f"PredictionError.fit, {model.model}", rows, WAY_OUT)
+    fewer = functools.partial(fewer_of, what="features", n=p, power=2)
+    planner = Planner(f"PredictionError.fit, {model.model}", rows, WAY_OUT, fewer)
     if job.buckets is not None:
         planner.tally("folds", "label")
     layout = layout_of_source(p, job.buckets.n if job.buckets else 1)

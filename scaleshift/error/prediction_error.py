@@ -70,7 +70,8 @@ class PredictionError(BaseEstimator):
     tol : float, optional
         Of estimators: refits end once the Monte-Carlo standard error of every target is below.
     checkpoint : path, optional
-        Of estimators: folder for finished replicates, which a killed job does not refit.
+        Folder for what is finished, which a killed job does not do again: of estimators the replicates, of
+        "logistic" and "multinomial" each pass over the source, of "ols", "ridge" and "lasso" their sums.
     random_state : int, Generator or None
     level : float, default 0.95
         Of the intervals.

@@ -11,22 +11,30 @@ from pathlib import Path
 from typing import Any
 
 from scaleshift.errors import DataError
-from scaleshift.models.opening import open_model
+from scaleshift.models.opening import content_of, of_content, refuse_unknown
+from scaleshift.models.skops_file import refuse_patterns
+
+#: What the user of this process trusts, by the checksum of a file: types of a .skops file, and whether a
+#: pickle may run. Never what stands in a saved model: whoever forges one would trust themselves.
+_trusts: dict[str, tuple[frozenset[str], bool]] = {}
 
 
 @dataclass(frozen=True)
 class ModelFile:
     """A model by its file: it answers as the model does, and is kept as path and checksum.
 
-    To workers it travels as the model itself.
+    To workers it travels as the model itself. Trust is not kept: what is loaded in another process has to be
+    trusted there again, by `trust` or `of`.
     """
 
     path: str  # absolute
-    trusted: tuple[str, ...]  # types of a .skops file
+    trusted: tuple[str, ...]  # types of a .skops file, as they were told; to remember them by
     checksum: str  # SHA-256 of the content
 
     @classmethod
-    def of(cls, path: str | os.PathLike[str], trusted: Collection[str] = ()) -> ModelFile:
+    def of(
+        cls, path: str | os.PathLike[str], trusted: Collection[str] = (), trust_pickle: bool = False
+    ) -> ModelFile:
         """The model of a file, which is opened now.
 
         Raises
@@ -34,9 +42,19 @@ class ModelFile:
         DataError
             As `open_model` does.
         """
-        found = cls(os.path.abspath(path), tuple(trusted), _checksum(path))
-        found.opened  # noqa: B018 - whatever is wrong with it is said at once
+        location = Path(os.path.abspath(path))
+        refuse_unknown(location, trusted, trust_pickle)
+        content = content_of(location)
+        found = cls(str(location), tuple(trusted), _checksum(content)).trust(trusted, trust_pickle)
+        _opened(found.path, found.checksum, *_trusts[found.checksum])  # whatever is wrong is said at once
         return found
+
+    def trust(self, trusted: Collection[str] = (), trust_pickle: bool = False) -> ModelFile:
+        """The same, trusted by this process, as in `open_model`; no other content of the file is."""
+        refuse_patterns(trusted)
+        types, may_run = _trusts.get(self.checksum, (frozenset(), False))
+        _trusts[self.checksum] = types | set(trusted), may_run or trust_pickle
+        return self
 
     @property
     def opened(self) -> Any:
@@ -45,9 +63,9 @@ class ModelFile:
         Raises
         ------
         DataError
-            If the file is gone, or is not what it was.
+            If the file is gone, is not what it was, or is not trusted by this process.
         """
-        return _opened(self)
+        return _opened(self.path, self.checksum, *_trusts.get(self.checksum, (frozenset(), False)))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # copy and pickle ask for these, before there are fields
@@ -59,17 +77,17 @@ class ModelFile:
 
 
 @functools.lru_cache(maxsize=8)
-def _opened(file: ModelFile) -> Any:
-    if _checksum(file.path) != file.checksum:
-        raise DataError(f"{file.path} is not the model that was asked before: put it back, or fit again")
-    return open_model(file.path, file.trusted)
+def _opened(path: str, checksum: str, trusted: frozenset[str], trust_pickle: bool) -> Any:
+    location = Path(path)
+    refuse_unknown(location, trusted, trust_pickle)
+    content = content_of(location)
+    if _checksum(content) != checksum:
+        raise DataError(f"{path} is not the model that was asked before: put it back, or fit again")
+    return of_content(content, location, trusted)
 
 
-def _checksum(path: str | os.PathLike[str]) -> str:
-    try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError as error:
-        raise DataError(f"{os.fspath(path)}: {error.strerror}; expected a model, .onnx or .skops") from error
+def _checksum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _itself(model: Any) -> Any:

@@ -11,13 +11,14 @@ import numpy as np
 
 from scaleshift.cells.optional import optional
 from scaleshift.errors import DataError
+from scaleshift.models.onnx_bytes import refuse_elsewhere
 
 EXTRA = "onnx"
 PROVIDERS = ["CPUExecutionProvider"]
 INPUTS = {"tensor(float)": np.float32, "tensor(double)": np.float64}
 LABELS = ("tensor(int64)", "tensor(int32)", "tensor(string)", "tensor(bool)")
 MAPS = "seq(map("  # what skl2onnx makes of probabilities unless it is told zipmap=False
-QUIET = 3  # of onnxruntime's own log: errors alone, which are raised too
+QUIET = 4  # of onnxruntime's own log: errors are raised, and what it would print may hold a model's words
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,11 @@ def read(content: bytes, name: str) -> OnnxModel:
     Raises
     ------
     DataError
-        If onnxruntime is missing, the file is damaged, it takes other inputs than one of numbers (n, d) or
-        one (n, 1) a feature, or its outputs hold neither probabilities nor labels.
+        If onnxruntime is missing, the file is damaged or keeps weights elsewhere, it takes other inputs than
+        one of numbers (n, d) or one (n, 1) a feature, or its outputs hold neither probabilities nor labels.
     """
     optional("onnxruntime", EXTRA, f"opening {name}")
+    refuse_elsewhere(content, name)
     try:
         session = session_of(content)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Which file is opened as a model, and which is not?  Data is; what runs code as it is opened is refused."""
+"""Which file is opened as a model?  Data is; what runs code as it is opened only where the user trusts it."""
 
 from __future__ import annotations
 
@@ -9,32 +9,40 @@ from typing import Any
 
 from scaleshift.cells.regular import refuse_odd
 from scaleshift.errors import DataError
-from scaleshift.models import onnx_file, skops_file
+from scaleshift.models import onnx_file, pickle_file, skops_file
 
 READERS: dict[str, Callable[..., Any]] = {
     ".onnx": onnx_file.read,
     ".skops": skops_file.read,
 }
-PICKLES = (".pkl", ".pickle", ".p", ".sav", ".joblib", ".jl", ".dill", ".cloudpickle")
 OTHERS = (".pt", ".pth", ".ckpt", ".bin", ".h5", ".hdf5", ".keras", ".model", ".json", ".ubj", ".cbm")
 WAY_OUT = (
     'save the model with skops.io.dump(model, "model.skops") or as ONNX (skl2onnx, torch.onnx.export), or '
     "compute its predictions where you trust the file, and pass these"
 )
+TRUST = (
+    "; or, if you know who wrote it and that nobody changed it since, have it run: --trust-pickle on the "
+    "command line, trust_pickle=True in open_model"
+)
 
 
-def open_model(path: str | os.PathLike[str], trusted: Collection[str] = ()) -> Any:
-    """Open a model that is stored as data.
+def open_model(
+    path: str | os.PathLike[str], trusted: Collection[str] = (), trust_pickle: bool = False
+) -> Any:
+    """Open a model that is stored as data, or a pickle of your own.
 
     Parameters
     ----------
     path : path
-        ``.onnx``, run by onnxruntime on the CPU, or ``.skops``, a scikit-learn estimator. Nothing else: a
-        pickle, joblib or PyTorch file runs what its maker put into it as soon as it is opened.
+        ``.onnx``, run by onnxruntime on the CPU, or ``.skops``, a scikit-learn estimator; with `trust_pickle`
+        a pickle or joblib file, which runs what its maker put into it as soon as it is opened.
     trusted : collection of str, default ()
         Of a ``.skops`` file: full names of types that may be built though skops does not know them to be
         harmless, such as ``["sklearn.tree._tree.Tree"]`` of trees and forests. A forged file can make such
         a type run code: name them where you know who wrote the file. The error without it says which.
+    trust_pickle : bool, default False
+        Of a pickle or joblib file: whether it is opened, which runs whatever its maker put into it, with all
+        your rights. Only for files that you wrote yourself, and that nobody else could change.
 
     Returns
     -------
@@ -45,8 +53,9 @@ def open_model(path: str | os.PathLike[str], trusted: Collection[str] = ()) -> A
     Raises
     ------
     DataError
-        If the file is missing, of another kind, damaged, holds types that skops does not know to be
-        harmless and `trusted` does not name (the error does), or if onnxruntime or skops is not installed.
+        If the file is missing, of another kind, damaged, a pickle that is not trusted, holds types that skops
+        does not know to be harmless and `trusted` does not name (the error does), or if onnxruntime or skops
+        is not installed.
 
     Examples
     --------
@@ -56,19 +65,42 @@ def open_model(path: str | os.PathLike[str], trusted: Collection[str] = ()) -> A
     scaleshift.errors.DataError: model.pkl is not opened: a pickle file runs whatever code ...
     """
     location = Path(path)
+    refuse_unknown(location, trusted, trust_pickle)
+    return of_content(content_of(location), location, trusted)
+
+
+def refuse_unknown(location: Path, trusted: Collection[str], trust_pickle: bool) -> None:
+    """Raise DataError for what is no kind of model, by its name alone, or is a pickle and not trusted."""
     suffix = location.suffix.lower()
+    is_pickle = suffix in pickle_file.SUFFIXES
     _refuse_saved(location)
-    if suffix not in READERS:
-        raise DataError(f"{location} is not opened: {_reason(suffix)}; {WAY_OUT}")
+    if suffix not in READERS and not (is_pickle and trust_pickle):
+        way_out = WAY_OUT + TRUST * is_pickle
+        raise DataError(f"{location} is not opened: {_reason(suffix)}; {way_out}")
     if suffix != ".skops" and trusted:
         raise DataError(
             f"{location} is no .skops file, of which trusted= (--trust) names types: leave it out"
         )
+    if trust_pickle and not is_pickle:
+        raise DataError(
+            f"{location} is no pickle, which trust_pickle=True (--trust-pickle) is for: leave it out"
+        )
+
+
+def content_of(location: Path) -> bytes:
+    """The bytes of a model's file."""
     refuse_odd(location)
     try:
-        content = location.read_bytes()
+        return location.read_bytes()
     except OSError as error:
         raise DataError(f"{location}: {error.strerror}; expected a model, .onnx or .skops") from error
+
+
+def of_content(content: bytes, location: Path, trusted: Collection[str]) -> Any:
+    """The model in the bytes of a file that `refuse_unknown` has let pass."""
+    suffix = location.suffix.lower()
+    if suffix in pickle_file.SUFFIXES:
+        return pickle_file.read(content, str(location))
     of_skops = {"trusted": trusted} if suffix == ".skops" else {}
     return READERS[suffix](content, str(location), **of_skops)
 
@@ -86,7 +118,7 @@ def _refuse_saved(location: Path) -> None:
 
 
 def _reason(suffix: str) -> str:
-    if suffix in PICKLES:
+    if suffix in pickle_file.SUFFIXES:
         kind = "joblib" if suffix in (".joblib", ".jl") else "pickle"
         return f"a {kind} file runs whatever code its maker put into it, as soon as it is read"
     if suffix in OTHERS:

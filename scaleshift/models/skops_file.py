@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
+import zipfile
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -12,6 +14,10 @@ from scaleshift.cells.optional import optional
 from scaleshift.errors import DataError
 
 MOST_NAMES = 20
+SCHEMA, MAX_SCHEMA = (
+    "schema.json",
+    2**28,
+)  # bytes of what tells how an estimator is built; of a forest, a few MB
 TYPE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)  # a full name, as skops writes it
 
 
@@ -33,7 +39,8 @@ def read(content: bytes, name: str, trusted: Collection[str] = ()) -> Any:
         If skops is missing, the file is damaged, `trusted` holds something else than full names of types, or
         the file holds types that neither skops nor the user trusts.
     """
-    _refuse_patterns(trusted)
+    refuse_patterns(trusted)
+    _refuse_bomb(content, name)
     skops = optional("skops.io", "skops", f"opening {name}")
     try:
         beyond = skops.get_untrusted_types(data=content)
@@ -51,6 +58,17 @@ def read(content: bytes, name: str, trusted: Collection[str] = ()) -> Any:
             f"{name} holds a {type(model).__name__}, which predicts nothing: expected a fitted classifier"
         )
     return model
+
+
+def _refuse_bomb(content: bytes, name: str) -> None:
+    """Raise DataError where the schema unpacks to more than any estimator's; what is no zip is told later."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            size = archive.getinfo(SCHEMA).file_size
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError):
+        return
+    if size > MAX_SCHEMA:
+        raise DataError(f"{name} is no skops file: its {SCHEMA} unpacks to {size >> 20} MB")
 
 
 def _untrusted(strange: Sequence[str]) -> str:
@@ -72,7 +90,7 @@ def _untrusted(strange: Sequence[str]) -> str:
     )
 
 
-def _refuse_patterns(trusted: Collection[str]) -> None:
+def refuse_patterns(trusted: Collection[str]) -> None:
     """Raise DataError for what is no list of full names: trust is given to one type at a time."""
     names = [trusted] if isinstance(trusted, str) or not isinstance(trusted, Collection) else trusted
     wrong = [one for one in names if not (isinstance(one, str) and TYPE.fullmatch(one))]

@@ -13,13 +13,15 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift import parameters
-from scaleshift.blocks import blas, noise
+from scaleshift.blocks import blas
 from scaleshift.blocks.block import Invalid, Rows
+from scaleshift.blocks.resuming import seed_of
 from scaleshift.blocks.rows import as_rows
-from scaleshift.quantify import learned, remarks, result
+from scaleshift.quantify import learned, pieces, remarks, result
 from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.features import Embedding, ExplicitEmbedding, FeatureMap, Source
 from scaleshift.quantify.flags import flag
+from scaleshift.quantify.keeping import kept_of
 from scaleshift.quantify.matching import Matcher
 from scaleshift.quantify.mixtures import Mixture, Resampled
 from scaleshift.quantify.source import N_FOLDS, embed_source, label_counts
@@ -62,6 +64,7 @@ class Quantifier(BaseEstimator, ABC):
     soft: bool = False  # whether some cells of a sample may belong to no class
     bandwidth: Any = "auto"
     criterion: str = "delta_min"
+    checkpoint: str | os.PathLike[str] | None = None
 
     @abstractmethod
     def _feature_map(self) -> FeatureMap:
@@ -101,10 +104,12 @@ class Quantifier(BaseEstimator, ABC):
         features = self._feature_map()
         rows = as_rows(X, y, sample, invalid=self.invalid)
         counts = label_counts(rows)
-        seed = noise.seed_of(self.random_state)
-        embedding = features.learn(Source(rows, counts, self.bandwidth, self.criterion, seed))
+        seed = seed_of(self.checkpoint, self.random_state)
+        kept = kept_of(self, rows, seed)
+        learned_of = Source(rows, counts, self.bandwidth, self.criterion, seed)
+        embedding = kept("embedding", lambda: features.learn(learned_of))
         n_folds = N_FOLDS if self.n_bootstrap and isinstance(embedding, ExplicitEmbedding) else 1
-        source = embed_source(rows, embedding, n_folds, seed)
+        source = kept("source", lambda: embed_source(rows, embedding, n_folds, seed))
         learned.draws_samples(self.resample, source)  # refuses what cannot be done
         found = {
             "seed_": seed,
@@ -118,7 +123,9 @@ class Quantifier(BaseEstimator, ABC):
         }
         return self._set(found)  # all at once: a fit that fails leaves an earlier one as it was
 
-    def predict(self, X: Any, sample: Any = None) -> xr.Dataset:
+    def predict(
+        self, X: Any, sample: Any = None, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> xr.Dataset:
         """Class proportions of every sample: one pass, then one small problem a sample and replicate.
 
         Parameters
@@ -128,6 +135,10 @@ class Quantifier(BaseEstimator, ABC):
             that the source does not have stay in the result as NaN, with a flag.
         sample : array-like, shape (m,), optional
             Which sample a row belongs to; without it an array is one sample named "all".
+        checkpoint : path, optional
+            Folder in which answers of finished samples are kept: the same call goes on from there after a
+            kill, to the same bits. Samples are then answered in pieces of a million rows or a 256th of all,
+            or one larger sample each; where their rows do not lie together, all at once.
 
         Returns
         -------
@@ -138,8 +149,8 @@ class Quantifier(BaseEstimator, ABC):
         ------
         sklearn.exceptions.NotFittedError
         DataError
-            If a marker is missing, rows are not finite (unless ``invalid="drop"``), or a parameter has no
-            meaning.
+            If a marker is missing, rows are not finite (unless ``invalid="drop"``), a parameter has no
+            meaning, or `checkpoint` is of other rows or of another model.
         """
         check_is_fitted(self, "source_")
         self._check()  # set_params may have been called since the fit
@@ -149,8 +160,12 @@ class Quantifier(BaseEstimator, ABC):
         rows = self._rows(X, sample)
         foreign = foreign_codes(rows, self.labels_)
         n_folds = self.source_.counts.shape[1]
-        answers = answer_samples(rows, self.embedding_, n_folds, self.seed_, foreign, matcher)
-        answers = self._improved(rows, matcher, answers)
+
+        def answer(rows: Rows) -> dict[str, np.ndarray]:
+            found = answer_samples(rows, self.embedding_, n_folds, self.seed_, foreign, matcher)
+            return self._improved(rows, matcher, found)
+
+        answers = pieces.answered(answer, rows, self, foreign, checkpoint)
         known = self._dataset(rows.categories("sample"), answers)
         if foreign.size:
             known = result.with_foreign(known, rows.categories("label")[foreign], answers["n_foreign"])

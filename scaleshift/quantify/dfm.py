@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,8 @@ class DFM(Quantifier):
     random_state : None, int or numpy.random.Generator
     invalid : {"raise", "drop"}, default "raise"
         What to do with rows that hold NaN or infinite values.
+    checkpoint : path, optional
+        Folder for what each pass of a fit over the source gave: a killed fit goes on after its last one.
 
     Attributes
     ----------
@@ -115,6 +118,7 @@ class DFM(Quantifier):
         resample: str | None = None,
         random_state: Any = None,
         invalid: Invalid = "raise",
+        checkpoint: str | os.PathLike[str] | None = None,
     ):
         self.features = features
         self.soft = soft
@@ -125,6 +129,7 @@ class DFM(Quantifier):
         self.resample = resample
         self.random_state = random_state
         self.invalid = invalid
+        self.checkpoint = checkpoint
 
     def error_bound(self, delta: float = 0.05, result: xr.Dataset | None = None) -> float | xr.DataArray:
         """Theoretical bound of the error ||proportion - truth||, valid with probability 1 - `delta`.

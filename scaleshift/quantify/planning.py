@@ -5,6 +5,7 @@ A feature map learns from as many made-up rows as it would draw: an embedding's 
 
 from __future__ import annotations
 
+import functools
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from scaleshift.blocks import blas
 from scaleshift.blocks.block import Rows
+from scaleshift.blocks.fitting import fewer_of
 from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.planner import Planner
 from scaleshift.errors import DataError
@@ -63,6 +65,7 @@ def plan_fit(model: Quantifier, rows: Rows) -> Plan:
         planner.driver_seconds += time.process_time() - start
     for n in source.drawn:
         planner.sample("labelled rows drawn", rows.only("label"), n, "label")
+    planner.fewer = functools.partial(fewer_of, what="features", n=embedding.width)
     n_folds = N_FOLDS if model.n_bootstrap and isinstance(embedding, ExplicitEmbedding) else 1
     try:
         read, layout, parameters = source_pass(rows, embedding, n_folds, source.seed)
@@ -80,6 +83,7 @@ def plan_predict(model: Quantifier, rows: Rows) -> Plan:
     start = time.process_time()
     matcher = model._matcher()
     planner.driver_seconds += time.process_time() - start
+    planner.fewer = functools.partial(fewer_of, what="features", n=model.embedding_.width)
     n_folds = model.source_.counts.shape[1]
     if n_folds > 1:
         planner.tally("folds of the samples", "sample")

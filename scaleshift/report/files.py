@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pandas as pd
 
@@ -17,7 +19,19 @@ if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.figure import Figure
 
 DOTS = 150  # an inch of a picture
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_STARTS = (
+    "=",
+    "+",
+    "-",
+    "@",
+    "\t",
+    "\r",
+    "\n",
+    "＝",
+    "＋",
+    "－",
+    "＠",
+)  # wide ones: spreadsheets in Japanese
 
 
 @contextmanager
@@ -31,7 +45,7 @@ def replacing(path: str | os.PathLike[str], *suffixes: str) -> Iterator[Path]:
         )
     if not target.parent.is_dir():
         raise DataError(f"{target}: there is no folder {target.parent}; create it first")
-    temporary = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
+    temporary = target.with_name(f".{uuid4().hex}{target.suffix}")  # no name that others could put a link at
     try:
         yield temporary
         temporary.replace(target)
@@ -52,7 +66,11 @@ def write_csv(frame: pd.DataFrame, path: Path, text: list[str]) -> None:
     That is looked for in the headings and in the `text` columns.
     """
     safe = frame.assign(**{name: frame[name].map(_no_formula) for name in text})
-    safe.rename(columns=_no_formula).to_csv(path, index=False)
+    safe = safe.rename(columns=_no_formula)
+    # A carriage return ends a line for spreadsheets, and pandas would not put it in quotes.
+    every = (str(value) for name in safe for value in (name, *(safe[name] if name in text else ())))
+    ends_lines = any("\r" in value for value in every)
+    safe.to_csv(path, index=False, quoting=csv.QUOTE_NONNUMERIC if ends_lines else csv.QUOTE_MINIMAL)
 
 
 def _no_formula(value: object) -> object:

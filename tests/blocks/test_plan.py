@@ -6,9 +6,10 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from scaleshift.blocks import planner, probe
-from scaleshift.blocks.plan import duration, explain, size
+from scaleshift.blocks.plan import explain
 from scaleshift.blocks.planner import Planner, States
 from scaleshift.blocks.rows import as_rows
+from scaleshift.blocks.sizes import duration, size
 from scaleshift.blocks.states import Finish
 from scaleshift.errors import ChunkError
 
@@ -130,6 +131,17 @@ def test_states_travel_up_every_level_of_the_tree():
     growing = States(waiting=100, largest=1_000, result=1_000)
     assert planner._travelling(32, growing) == 32 * 100 + 2 * 1_000
     assert planner._merging(1, same) == planner._travelling(1, same) == 0
+
+
+def test_a_worker_holds_states_that_wait_or_merge_beside_its_threads():
+    same = States(waiting=100, largest=100, result=100)
+    alone = planner.room.Room(None, 2)
+    assert planner._beside(8, same, 0, alone) == 8 * 100 + 6 * 100  # blocks are done when eight states merge
+    assert planner._beside(8, same, 300, alone) == 8 * 100 + 6 * 100 - 2 * 300
+    assert planner._beside(8, same, 3_000, alone) == 6 * 100  # those of blocks under way are the threads'
+    assert planner._beside(32, same, 0, alone) == 28 * 100 + 2 * 100
+    assert planner._beside(32, same, 300, alone) == 28 * 100 + 2 * 100 - 300  # one thread merges
+    assert planner._beside(1, same, 300, alone) == 0
 
 
 def test_memory_of_a_call_counts_what_it_leaves_behind():

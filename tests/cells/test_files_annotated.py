@@ -130,7 +130,7 @@ FALLING = np.concatenate([CSR.indptr[:30], CSR.indptr[29::-1], [CSR.nnz]])
         (put("X/data", CSR.data[:-1]), "the file is damaged"),
         (put("X", h5py.SoftLink("/nowhere")), "X cannot be read"),
         (put("obs", h5py.SoftLink("/nowhere")), "obs cannot be read"),
-        (put("X/data", h5py.ExternalLink("/nowhere", "/x")), "data cannot be read"),
+        (put("X/data", h5py.ExternalLink("/nowhere", "/x")), "X/data lies in another file"),
         (put("obs", 1), "obs is no table"),
         (put("var", np.arange(4)), "var is no table"),
     ],

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import scaleshift as ss
-from scaleshift.cli import main, options
+from scaleshift.cli import main
 
 RNG = np.random.default_rng(0)
 CENTRES = np.array([[-4.0, 0], [4.0, 0]])
@@ -212,7 +212,7 @@ def test_what_cannot_be_done_is_one_line_with_the_right_exit_code(study, argumen
 
 
 def test_a_scheduler_that_does_not_answer_is_one_line(study, monkeypatch):
-    monkeypatch.setattr(options, "SECONDS", 0.3)
+    monkeypatch.setattr("scaleshift.cluster.existing.SECONDS", 0.3)
     arguments = ["--source", "sample == S2", "--scheduler", "tcp://127.0.0.1:1"]
     found = run("quantify", study, *arguments, code=1).output
     assert "no Dask scheduler answers" in found

@@ -103,7 +103,7 @@ def test_an_interrupted_import_says_how_to_go_on_and_does(folder, tmp_path):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert "the same command with --resume goes on" in said
     assert "Traceback" not in said
     assert read_manifest(store).n_cells < 10_080

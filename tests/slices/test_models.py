@@ -209,7 +209,7 @@ class Evil:
     "name",
     ["m.pkl", "m.pickle", "m.joblib", "m.sav", "m.pt", "m.pth", "m.bin", "m", "m.PKL", "m.skops", "m.onnx"],
 )
-def test_no_pickle_is_ever_opened(tmp_path, name):
+def test_no_pickle_is_opened_unasked(tmp_path, name):
     marker, path = tmp_path / "it-ran", tmp_path / name
     path.write_bytes(pickle.dumps(Evil(marker)))
     with pytest.raises(DataError, match=r"not opened|no skops file|cannot be opened|cannot be imported"):

@@ -25,7 +25,7 @@ from scaleshift.cells.files.described import Described, Group, Wish, groups_of, 
 from scaleshift.cells.manifest import read_manifest, refuse_unfinished
 from scaleshift.cells.optional import optional
 from scaleshift.cells.problem import Problem
-from scaleshift.cells.reader import RECORD
+from scaleshift.cells.reader import RECORD, store_at
 from scaleshift.errors import DataError, SchemaError
 
 SPARSE = {"data": "fiub", "indices": "iu", "indptr": "iu"}  # kinds of the parts of a sparse matrix
@@ -111,7 +111,7 @@ def opened(path: str) -> Iterator[Any]:
     """The root of an AnnData file, closed afterwards."""
     if os.path.isdir(path):
         try:
-            root = zarr.open_group(path, mode="r", use_consolidated=False)
+            root = zarr.open_group(store_at(path, read_only=True), mode="r", use_consolidated=False)
         except (FileNotFoundError, ValueError, zarr.errors.BaseZarrError) as error:
             raise DataError(f"{path}: is no Zarr store that can be read ({one_line(error)})") from error
         yield root
@@ -122,7 +122,26 @@ def opened(path: str) -> Iterator[Any]:
     except OSError as error:
         raise DataError(f"{path}: is no HDF5 file that can be read ({one_line(error)})") from None
     with file:
+        refuse_links(file, path)
         yield file
+
+
+def refuse_links(file: Any, path: str) -> None:
+    """Raise DataError for an HDF5 file parts of which lie in other files, to which it may point at will."""
+    h5py = optional("h5py", "anndata", f"{path}: reading AnnData")
+
+    def check(name: str, part: Any) -> None:
+        if isinstance(part, h5py.Group):
+            links = {each: part.get(each, getlink=True) for each in part}
+            elsewhere = [each for each, link in links.items() if isinstance(link, h5py.ExternalLink)]
+        else:
+            elsewhere = [""] if part.is_virtual or part.external else []
+        if elsewhere:
+            place = "/".join(filter(None, (name, elsewhere[0])))
+            raise DataError(f"{path}: {place} lies in another file: write one that holds all of it")
+
+    check("", file)
+    file.visititems(check)
 
 
 def _shape(X: Any, path: str) -> tuple[tuple[int, ...], float]:

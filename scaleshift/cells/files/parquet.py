@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +89,8 @@ def describe(path: str, wish: Wish) -> list[Described]:
     index = [name for name in _index_columns(schema) if name != sample]
     fields = [(n, t) for n, t in zip(schema.names, schema.types, strict=True) if n != sample]
     numeric = [name for name, dtype in fields if name not in index and _is_number(dtype)]
-    repeated = next((name for name in numeric if schema.names.count(name) > 1), None)
+    counts_of = Counter(schema.names)
+    repeated = next((name for name in numeric if counts_of[name] > 1), None)
     if repeated is not None:
         raise DataError(f"{path}: column {repeated!r} stands twice: rename one of them")
     if not numeric:

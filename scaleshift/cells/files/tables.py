@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -147,7 +148,7 @@ def _check(layout: Layout, path: str) -> None:
     names = [name for name in layout.names if name]
     if layout.encoding.startswith("utf-16"):
         raise DataError(f"{path}: is written in UTF-16: save it as CSV in UTF-8")
-    repeated = next((name for name in names if names.count(name) > 1), None)
+    repeated = next((name for name, n in Counter(names).items() if n > 1), None)
     if repeated is not None:
         raise DataError(
             f"{path}: line {layout.line - 1}: column {repeated!r} stands twice: rename one of them"

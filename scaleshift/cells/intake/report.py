@@ -61,7 +61,7 @@ class IngestReport:
 
     def to_json(self) -> str:
         """The report as JSON, version 1 of its schema."""
-        return json.dumps({"schema": SCHEMA, **asdict(self)}, ensure_ascii=False)
+        return json.dumps({"schema": SCHEMA, **asdict(self)})
 
 
 def report_of(plan: StudyPlan, written: Manifest) -> IngestReport:

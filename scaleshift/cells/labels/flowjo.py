@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from scaleshift.cells.labels.addresses import FILE, Addresses, Place
 from scaleshift.cells.labels.codes import chosen
 from scaleshift.cells.optional import optional
 from scaleshift.cells.problem import Problem, several
+from scaleshift.cells.regular import refuse_odd
 from scaleshift.cells.sheets.filenames import base_name, closest, composed, stem
 from scaleshift.errors import DataError
 
@@ -57,6 +59,7 @@ class Workspace:
     def __init__(self, path: str, addresses: Addresses, fcs: Any = None) -> None:
         self.path = path
         self._flowkit = flowkit_for(path)
+        _refuse_entities(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about FCS files that are not loaded yet
             try:
@@ -170,6 +173,26 @@ class Workspace:
 def flowkit_for(path: str) -> Any:
     """FlowKit; DataError that says how to get it where it is missing."""
     return optional("flowkit", "flowjo", f"reading {path}")
+
+
+def _refuse_entities(path: str) -> None:
+    """Raise DataError for a workspace that declares entities: a few lines stand for gigabytes, or a file."""
+    refuse_odd(path)
+
+    def refuse(*_: Any) -> None:
+        raise DataError(
+            f"{path}: declares a document type, which no workspace of FlowJo does: it is not read"
+        )
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        with open(path, "rb") as file:
+            parser.ParseFile(file)
+    except DataError:
+        raise
+    except (expat.ExpatError, LookupError, ValueError, OSError) as error:  # of encodings that it lacks too
+        raise DataError(f"{path}: FlowKit cannot read this workspace: {_line(error)}") from error
 
 
 def _names_and_uris(path: str) -> list[tuple[str, str]]:

@@ -21,8 +21,10 @@ import pandas as pd
 import zarr
 
 from scaleshift.blocks.labels import suggestion
+from scaleshift.cells.files.annotated import refuse_links
 from scaleshift.cells.labels.addresses import FILE, SAMPLE
 from scaleshift.cells.optional import optional
+from scaleshift.cells.reader import store_at
 from scaleshift.cells.regular import refuse_odd
 from scaleshift.cells.sheets.tables import read_table
 from scaleshift.cells.text_rows import Bytes, check_widths, has_extremes, parse, whole_rows
@@ -303,8 +305,9 @@ def _anndata(stack: contextlib.ExitStack, name: str, wanted: Wanted) -> tuple[Co
     if name.lower().endswith(".h5ad"):
         h5py = optional("h5py", "anndata", f"reading {name}")
         group = stack.enter_context(h5py.File(name, "r"))
+        refuse_links(group, name)
     else:
-        group = zarr.open_group(name, mode="r", use_consolidated=False)
+        group = zarr.open_group(store_at(name, read_only=True), mode="r", use_consolidated=False)
     obs = group.get("obs")
     if obs is None or "column-order" not in obs.attrs:
         raise DataError(f"{name} has no obs of AnnData 0.7 or later: write it with a newer anndata")

@@ -9,7 +9,8 @@ import os
 import re
 import warnings
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
@@ -22,7 +23,8 @@ from scaleshift.errors import DataError
 TABLE = "table"  # what a DataFrame is called in errors
 MISSING = frozenset(("", "na", "n/a", "nan", "<na>", "null", "#n/a"))
 BROKEN = frozenset(("#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!"))  # Excel's error values
-MAX_UNPACKED = 2**29  # bytes of an XLSX file once unpacked; a real sheet has a few megabytes
+MAX_BYTES = 2**29  # of a sheet, once unpacked; a real one has a few megabytes
+MAX_ROWS, MAX_COLUMNS, MAX_CELLS = 2**20, 2**14, 2**25  # the first two are Excel's
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]\d+)?")
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
@@ -144,11 +146,14 @@ def _content(path: str) -> bytes:
             packed = start.startswith(b"PK\x03\x04")
             if b"\0" in start and not packed and not start.startswith((b"\xff\xfe", b"\xfe\xff")):
                 raise DataError(f"{path}: is no text, expected a sheet (CSV, TSV or XLSX)")
-            return start + file.read()
+            content = start + file.read(MAX_BYTES)
     except FileNotFoundError:
         raise DataError(f"{path}: does not exist, expected a sheet (CSV, TSV or XLSX)") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    if len(content) > MAX_BYTES:
+        raise DataError(f"{path}: has more than {MAX_BYTES >> 20} MB, which is no sheet")
+    return content
 
 
 def _text_rows(text: str, delimiter: str, place: str) -> list[Row]:
@@ -164,7 +169,7 @@ def _excel_rows(content: bytes, place: str) -> list[Row]:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
-        if unpacked > MAX_UNPACKED:
+        if unpacked > MAX_BYTES:
             raise DataError(f"{place}: unpacks to {unpacked >> 20} MB, which is no sheet: save it as CSV")
         with warnings.catch_warnings():  # about styles and validations, which do not matter here
             warnings.simplefilter("ignore")
@@ -173,9 +178,8 @@ def _excel_rows(content: bytes, place: str) -> list[Row]:
                 if not hasattr(sheet, "reset_dimensions"):  # a chart
                     continue
                 sheet.reset_dimensions()  # some writers store wrong ones
-                cells = enumerate(sheet.iter_rows(values_only=True), start=1)
-                rows = [(number, [_text(value) for value in row]) for number, row in cells]
-                if any(any(row) for _, row in rows):
+                rows = list(_filled_rows(sheet, place))
+                if rows:
                     _refuse_broken(rows, place)
                     return rows
     except DataError:
@@ -185,6 +189,21 @@ def _excel_rows(content: bytes, place: str) -> list[Row]:
             f"{place}: cannot be read as XLSX ({type(error).__name__}): save it as CSV"
         ) from error
     return []
+
+
+def _filled_rows(sheet: Any, place: str) -> Iterator[Row]:
+    """Rows that hold something; a few bytes can ask for any number of empty ones, and of empty cells."""
+    n_cells = 0
+    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+        n_cells += len(row)
+        if number > MAX_ROWS or n_cells > MAX_CELLS:
+            raise DataError(
+                f"{place}: has more than {MAX_ROWS} rows or {MAX_CELLS} cells: save what is needed as CSV"
+            )
+        if any(value is not None for value in row):
+            texts = [_text(value) for value in row]
+            if any(texts):
+                yield number, texts
 
 
 def _refuse_broken(rows: list[Row], place: str) -> None:
@@ -239,7 +258,11 @@ def _check_header(header: list[str], line: int, place: str) -> None:
             f"{place}: line {line} looks like data ({file or names[0]!r}), expected column names: "
             "put a header above it"
         )
-    repeated = next((name for i, name in enumerate(names) if name in names[:i]), None)
+    if len(header) > MAX_COLUMNS:
+        raise DataError(
+            f"{place}: line {line} has {len(header)} cells, expected at most {MAX_COLUMNS} column names"
+        )
+    repeated = next((name for name, n in Counter(names).items() if n > 1), None)
     if repeated is not None:
         first, second = (i + 1 for i, name in enumerate(header) if name == repeated)
         raise DataError(

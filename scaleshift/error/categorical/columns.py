@@ -5,15 +5,20 @@ Labels enter a fit through the sums Z'Y alone, which are made once; each pass gi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block, Kept
+from scaleshift.blocks.resuming import Walk
+from scaleshift.blocks.states import Kernel
+from scaleshift.blocks.statistics import Layout
 from scaleshift.kernels.logistic import curve_sums, slope_sums
 
+Made = TypeVar("Made")
 FAR = -40.0  # intercept of a class without rows: its probability is below the smallest that a loss knows
 
 
@@ -68,18 +73,27 @@ class Source:
     kept: Kept
     m: int  # logits: 1 of two classes, else K
     q: int
+    walk: Walk
+
+    def total(self, kernel: Kernel, layout: Layout, **parameters: Any) -> dict[str, np.ndarray]:
+        """Sums of the next pass."""
+        return self.walk.step(lambda: passes.total(kernel, self.kept, layout, **parameters))
+
+    def part(self, function: Callable[[Source, Columns], Made], columns: Columns) -> Made:
+        """What some passes give together."""
+        return self.walk.part(lambda walk: function(replace(self, walk=walk), columns))
 
     def slopes(self, theta: np.ndarray, columns: Columns) -> np.ndarray:
         """Gradients of the smooth part at (n_fits, d): one pass."""
         layout = {"slope": (self.m, self.q, len(columns))}
-        found = passes.total(_slopes, self.kept, layout, **self._arguments(theta, columns))
+        found = self.total(_slopes, layout, **self._arguments(theta, columns))
         return columns.slope(np.moveaxis(found["slope"], -1, 0), theta)
 
     def curves(self, theta: np.ndarray, columns: Columns) -> Curves:
         """What Newton's step needs at (n_fits, d): one pass."""
         n_fits, d = theta.shape
         layout = {"slope": (self.m, self.q, n_fits), "curvature": (n_fits, d, d), "total": (n_fits,)}
-        found = passes.total(_curves, self.kept, layout, **self._arguments(theta, columns))
+        found = self.total(_curves, layout, **self._arguments(theta, columns))
         fitted = np.moveaxis(found["slope"], -1, 0)
         fit = np.einsum("cd,cd->c", theta, columns.sums.reshape(n_fits, d))
         value = (found["total"] - fit) / columns.n + columns.penalty(theta)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scaleshift.blocks import passes
 from scaleshift.blocks.block import Block
 from scaleshift.error.categorical.chord import chord
 from scaleshift.error.categorical.columns import Columns, Source, without_lost
@@ -220,7 +219,7 @@ def held_out(
     shape = models.shape[:2]
     layout = {"loss": shape, "deviance": shape, "n": shape[:1]}
     theta = np.ascontiguousarray(np.moveaxis(models, 1, -1))  # (n_folds, m, q, n_models)
-    found = passes.total(_held_out, source.kept, layout, theta=theta, loss=loss, classes=classes)
+    found = source.total(_held_out, layout, theta=theta, loss=loss, classes=classes)
     return found["loss"], found["deviance"], found["n"]
 
 

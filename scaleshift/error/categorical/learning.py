@@ -16,6 +16,7 @@ import numpy as np
 
 from scaleshift.blocks import blas, passes
 from scaleshift.blocks.buckets import Buckets
+from scaleshift.blocks.resuming import Walk
 from scaleshift.error.categorical.columns import Source
 from scaleshift.error.categorical.family import CategoricalFamily
 from scaleshift.error.categorical.fitting import Chosen, Setting, alphas, fitted_path, held_out
@@ -24,6 +25,7 @@ from scaleshift.error.categorical.generators import Generator, generator_of
 from scaleshift.error.categorical.judging import InSample, Models, judged
 from scaleshift.error.categorical.replicates import Replicates, label_sums, needed, refitted
 from scaleshift.error.family import Job
+from scaleshift.error.walking import walk_of
 from scaleshift.errors import DataError
 
 MOST_PARAMETERS = 10_000  # whose second derivatives are 0.8 GB
@@ -45,7 +47,7 @@ def learn(job: Job) -> CategoricalFamily:
         If a class has no rows; a logistic model is given more than two; labels are separated and alpha is 0;
         the generator is none of a categorical model's; there are more than 10 000 parameters.
     """
-    learning = Learning(job, job.rows.categories("label"))
+    learning = Learning(job, job.rows.categories("label"), walk_of(job))
     with blas.one_thread():  # tiles are small
         for make in learning.stages().values():
             make()
@@ -58,6 +60,7 @@ class Learning:
 
     job: Job
     classes: np.ndarray
+    walk: Walk
 
     def stages(self) -> Stages:
         """Name of each stage, and what makes it."""
@@ -73,7 +76,7 @@ class Learning:
     def counted(self) -> Counted:
         """Sums of the source."""
         _check_classes(self.job.settings.model, self.classes)
-        found = counted(needed(self.job.rows), self.buckets, len(self.classes))
+        found = self.walk.step(lambda: counted(needed(self.job.rows), self.buckets, len(self.classes)))
         empty = self.classes[found.n.sum(axis=0) == 0]
         if empty.size:
             raise DataError(
@@ -99,7 +102,7 @@ class Learning:
         kept = passes.keep(
             needed(self.job.rows), prepared, row_bytes=8 * (frame.q + 3), frame=frame, buckets=self.buckets
         )
-        return Source(kept, self.setting.m, frame.q)
+        return Source(kept, self.setting.m, frame.q, self.walk)
 
     @cached_property
     def held_out(self) -> tuple[np.ndarray, np.ndarray]:
@@ -134,14 +137,15 @@ class Learning:
     def replicates(self) -> Replicates:
         """Refits to labels that were drawn."""
         settings = self.job.settings
-        theta = self.generator.theta
-        sums = label_sums(self.job.rows, self.counted.frame, theta, settings.seed, settings.n_bootstrap)
+        told = self.counted.frame, self.generator.theta, settings.seed, settings.n_bootstrap
+        sums = self.walk.step(lambda: label_sums(self.job.rows, *told))
         return refitted(self.source, self.setting, self.chosen.theta, self.chosen.alpha, sums)
 
     @cached_property
     def judged(self) -> InSample:
         """Errors at the source's covariates."""
-        return judged(self.job.rows, self.family_models)
+        models = self.family_models
+        return self.walk.step(lambda: judged(self.job.rows, models))
 
     @property
     def family_models(self) -> Models:

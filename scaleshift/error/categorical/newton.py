@@ -34,7 +34,7 @@ def newton(source: Source, columns: Columns) -> Fitted:
     d = source.m * source.q
     size = max(1, STATE_BYTES // (8 * d * d))
     parts = [
-        _newton(source, columns.take(np.arange(first, min(first + size, len(columns)))))
+        source.part(_newton, columns.take(np.arange(first, min(first + size, len(columns)))))
         for first in range(0, len(columns), size)
     ]
     theta = np.concatenate([part.theta for part in parts])

@@ -31,6 +31,7 @@ from scaleshift.error.gaussian.nested import N_OUTER, OuterReplicates
 from scaleshift.error.gaussian.procedures import PROCEDURES, Procedure
 from scaleshift.error.gaussian.spread import RefitSpread, exact_spread, spread_of
 from scaleshift.error.gaussian.sums import Outcomes, SourceSums, source_sums
+from scaleshift.error.walking import walk_of
 from scaleshift.errors import DataError
 
 
@@ -72,7 +73,7 @@ def learn(job: Job) -> GaussianFamily:
     ----------
     job : Job
         With ``settings.model`` in `PROCEDURES` and the loss "squared". Without folds (``buckets=None``) the
-        penalty must be given. `Settings.tol`, `refit`, `penalty` and `checkpoint` have no meaning here.
+        penalty must be given. `Settings.tol`, `refit` and `penalty` have no meaning here.
 
     Returns
     -------
@@ -100,8 +101,9 @@ def learn(job: Job) -> GaussianFamily:
     """
     settings = job.settings
     _check(settings, job)
-    source = source_sums(job.rows, job.buckets, job.given_noise)
-    groups = clusters(job.rows, job.buckets, source) if job.grouped else None
+    walk = walk_of(job)
+    source = walk.step(lambda: source_sums(job.rows, job.buckets, job.given_noise))
+    groups = walk.step(lambda: clusters(job.rows, job.buckets, source)) if job.grouped else None
     with one_thread():
         return _learned(settings, source, groups)
 

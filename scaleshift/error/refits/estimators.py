@@ -130,22 +130,3 @@ def check_estimator(estimator: Any, refit: str, *, draws: bool, numbers: bool) -
             f"model {name} has neither warm_start nor partial_fit, by which refit='warm' goes on from the "
             "fitted model: pass refit='cold'"
         )
-
-
-def told(estimator: Any) -> str:
-    """What an estimator is, with all its parameters, for a fingerprint."""
-    if not hasattr(estimator, "get_params"):
-        return type(estimator).__qualname__
-    parameters = estimator.get_params(deep=False)
-    listed = ", ".join(f"{name}={_value(value)}" for name, value in sorted(parameters.items()))
-    return f"{type(estimator).__qualname__}({listed})"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, np.ndarray):
-        return repr(value.tolist())
-    if hasattr(value, "get_params") and not isinstance(value, type):
-        return told(value)
-    return repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__qualname__

@@ -16,11 +16,11 @@ from scaleshift.blocks.replicated import Gathered, Result
 from scaleshift.blocks.resuming import KeptReplicates, columns_told, kept_in, rows_told
 from scaleshift.error.family import Answer, Settings, Sums
 from scaleshift.error.refits.answering import Replicated, answers_of, standard_error
-from scaleshift.error.refits.estimators import Asked, told
+from scaleshift.error.refits.estimators import Asked
 from scaleshift.error.refits.replicating import PAIR, SCORES, Plan, predicted, replicate
 from scaleshift.error.refits.worlds import Labels, Numbers, World
 from scaleshift.errors import DataError
-from scaleshift.user_objects import name_of
+from scaleshift.user_objects import name_of, told
 
 BY_REFITS = ("direct", "decomposed", "corrected")  # methods that need replicates
 SOURCE = "source"

@@ -12,14 +12,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift import parameters
-from scaleshift.blocks import blas, noise
+from scaleshift.blocks import blas
 from scaleshift.blocks.block import Invalid, Rows
+from scaleshift.blocks.resuming import seed_of
 from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import DataError
-from scaleshift.quantify import remarks, result
+from scaleshift.quantify import pieces, remarks, result
 from scaleshift.quantify.baseline import Baseline
 from scaleshift.quantify.classifier.models import check_estimator
 from scaleshift.quantify.flags import flag
+from scaleshift.quantify.keeping import kept_of
 from scaleshift.quantify.open_set import attributes, diagnostics, passing
 from scaleshift.quantify.open_set.answers import Answerer
 from scaleshift.quantify.open_set.estimators import NAMES
@@ -61,6 +63,8 @@ class OpenSetQuantifier(BaseEstimator):
     invalid : {"raise", "drop"}, default "raise"
         What to do with rows that hold NaN or infinite values.
     random_state : None, int or numpy.random.Generator
+    checkpoint : path, optional
+        Folder for what each pass of a fit over the source gave: a killed fit goes on after its last one.
 
     Attributes
     ----------
@@ -126,6 +130,7 @@ class OpenSetQuantifier(BaseEstimator):
         level: float = 0.95,
         invalid: Invalid = "raise",
         random_state: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ):
         self.unknown = unknown
         self.unknown_class = unknown_class
@@ -135,6 +140,7 @@ class OpenSetQuantifier(BaseEstimator):
         self.level = level
         self.invalid = invalid
         self.random_state = random_state
+        self.checkpoint = checkpoint
 
     def fit(self, X: Any, y: Any = None, sample: Any = None) -> Self:
         """Learn the classes.
@@ -160,11 +166,11 @@ class OpenSetQuantifier(BaseEstimator):
         """
         self._check()
         rows = as_rows(X, y, sample, invalid=self.invalid)
-        seed = noise.seed_of(self.random_state)
-        learned, scored = passing.learn_source(
-            rows, self.unknown_class, self.classifier, self.n_landmarks, seed
-        )
-        counts, n_invalid = passing.count_source(rows, learned, N_FOLDS if self.n_bootstrap else 1, seed)
+        seed = seed_of(self.checkpoint, self.random_state)
+        kept, asked = kept_of(self, rows, seed), (self.unknown_class, self.classifier, self.n_landmarks)
+        learned, scored = kept("learned", lambda: passing.learn_source(rows, *asked, seed))
+        n_folds = N_FOLDS if self.n_bootstrap else 1
+        counts, n_invalid = kept("counts", lambda: passing.count_source(rows, learned, n_folds, seed))
         with blas.one_thread():
             selection = select(learned, scored, seed)
         found = {
@@ -183,7 +189,9 @@ class OpenSetQuantifier(BaseEstimator):
             setattr(self, name, value)
         return self
 
-    def predict(self, X: Any, sample: Any = None) -> xr.Dataset:
+    def predict(
+        self, X: Any, sample: Any = None, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> xr.Dataset:
         """Class proportions of every sample: two passes.
 
         Parameters
@@ -193,6 +201,8 @@ class OpenSetQuantifier(BaseEstimator):
             that the source does not have stay in the result as NaN, with a flag.
         sample : array-like, shape (m,), optional
             Which sample a row belongs to; without it an array is one sample named "all".
+        checkpoint : path, optional
+            Folder in which answers of finished samples are kept, as of `DFM.predict`.
 
         Returns
         -------
@@ -204,14 +214,18 @@ class OpenSetQuantifier(BaseEstimator):
         ------
         sklearn.exceptions.NotFittedError
         DataError
-            If a marker is missing, rows are not finite (unless ``invalid="drop"``), or a parameter has no
-            meaning.
+            If a marker is missing, rows are not finite (unless ``invalid="drop"``), a parameter has no
+            meaning, or `checkpoint` is of other rows or of another model.
         """
         check_is_fitted(self, "learned_")
         self._check()  # set_params may have been called since the fit
         rows = self._rows(X, sample)
-        foreign = foreign_codes(rows, self.source_labels_)
-        answers = passing.answer_samples(rows, self.learned_, self._answerer(), foreign, self.seed_)
+        foreign, answerer = foreign_codes(rows, self.source_labels_), self._answerer()
+
+        def answer(rows: Rows) -> dict[str, np.ndarray]:
+            return passing.answer_samples(rows, self.learned_, answerer, foreign, self.seed_)
+
+        answers = pieces.answered(answer, rows, self, foreign, checkpoint)
         known = self._dataset(rows.categories("sample"), answers)
         if foreign.size:
             known = result.with_foreign(known, rows.categories("label")[foreign], answers["n_foreign"])

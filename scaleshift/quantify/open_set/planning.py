@@ -5,6 +5,7 @@ A fit is rehearsed on made-up rows near those of one block: the shapes of what i
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from scaleshift.blocks import blas
 from scaleshift.blocks.block import Rows
+from scaleshift.blocks.fitting import fewer_of
 from scaleshift.blocks.folds import divide
 from scaleshift.blocks.plan import Plan
 from scaleshift.blocks.planner import Planner
@@ -53,6 +55,7 @@ def plan_predict(model: OpenSetQuantifier, rows: Rows) -> Plan:
     """What ``model.predict`` would do to these rows; as there, step by step."""
     planner = Planner(f"{type(model).__name__}.predict", rows, WAY_OUT)
     learned, answerer = model.learned_, model._answerer()
+    planner.fewer = functools.partial(fewer_of, what="samples", n=len(rows.categories("sample")))
     planner.tally("folds of the samples", "sample")
     folds = divide(rows, "sample", len(answerer.counts.predicted), 0, "target")
     n = np.full(len(folds.n_rows), RESERVOIR)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scaleshift.blocks.fitting import fewer_of
 from scaleshift.blocks.plan import Plan
 from scaleshift.slices import planning, sampling
 from scaleshift.slices.inputs import Given
@@ -28,6 +30,7 @@ def plan_domino(slicer: DominoSlicer, found: Given) -> Plan:
     planner, kept, kind = fit.planner, fit.kept, fit.preparation.kind
     mixtures = [_any_mixture(slicer, kind, size, fit.n_columns) for size in slicer._sizes]
     components = components_of(mixtures, slicer._settings.powers)
+    planner.fewer = functools.partial(fewer_of, what="components", n=max(slicer._sizes))
     from_sample = slicer.init_params is None and not slicer.compat
     if from_sample:
         fit.sample(sampling.ROWS, sampling.columns_of(kind))

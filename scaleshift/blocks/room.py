@@ -1,0 +1,172 @@
+"""How much memory may a job take?  That of the smallest worker in scope, or of this machine.
+
+What is known not to fit is refused before a pass starts, from the sizes of its blocks and states alone: a
+worker that dies of it an hour later says nothing of why.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import dask
+import numpy as np
+import psutil
+
+from scaleshift.blocks import computing
+from scaleshift.blocks.block import Kept, Rows
+from scaleshift.blocks.sizes import count, size
+from scaleshift.errors import DoesNotFitError
+
+COPIES = 4  # of a block that a pass may hold at a time: raw, picked, packed and checked
+SMALL = 2**26  # bytes that fit anywhere: nobody is asked
+SECONDS = 60  # workers come and go: how long what a scheduler said is believed
+
+_asked: weakref.WeakKeyDictionary[Any, tuple[float, Room]] = weakref.WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class Room:
+    """Memory and threads that the blocks of a pass share."""
+
+    n_bytes: int | None  # of the smallest worker that has a limit, or of this machine; None: not known
+    n_threads: int  # of the worker that has most, or of this machine
+    n_workers: int = 1
+    whose: str = "this machine"
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether others than this process compute."""
+        return self.whose != "this machine"
+
+
+def here() -> Room:
+    """Room on this machine, as far as this process may use it: a container's limit counts.
+
+    Examples
+    --------
+    >>> room = here()
+    >>> room.n_bytes > 0, room.n_threads > 0, room.whose
+    (True, True, 'this machine')
+    """
+    return Room(_limit(), dask.config.get("num_workers", None) or dask.system.CPU_COUNT)
+
+
+def of(client: Any) -> Room:
+    """The workers of a client, or this machine where there is none; asked once in a while."""
+    if client is None:
+        return here()
+    when, found = _asked.get(client, (-np.inf, None))
+    if found is None or time.monotonic() - when > SECONDS:
+        workers = computing.workers()
+        limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
+        threads = max((worker["nthreads"] for worker in workers), default=1)
+        found = Room(min(limits, default=None), threads, max(len(workers), 1), "a worker")
+        if workers:  # those that are still to come are asked again
+            _asked[client] = (time.monotonic(), found)
+    return found
+
+
+def free_here() -> int:
+    """Bytes that are free on this machine, within the limit of a container.
+
+    Examples
+    --------
+    >>> 0 < free_here() <= here().n_bytes
+    True
+    """
+    found = psutil.virtual_memory()
+    if _limit() == found.total:
+        return int(found.available)
+    return int(min(found.available, max(_limit() - psutil.Process().memory_info().rss, 0)))
+
+
+@functools.cache
+def _limit() -> int:
+    from distributed.system import memory_limit
+
+    return int(memory_limit())
+
+
+def refuse_blocks(rows: Rows | Kept, client: Callable[[], Any], at_most: int | None = None) -> None:
+    """Raise where blocks that are worked on at once, one a thread, are more than the memory there is.
+
+    Parameters
+    ----------
+    rows : Rows or Kept
+    client : callable
+        Gives the client in scope, or None; asked where blocks are large.
+    at_most : int, optional
+        How many are worked on at once; as a rule one a thread.
+
+    Raises
+    ------
+    DoesNotFitError
+        Names the blocks, whose memory, and the chunks, threads and memory that would fit.
+    """
+    if isinstance(rows, Kept):
+        if rows.held:
+            return
+        rows = rows.rows
+    if rows.is_one_block or rows.in_memory or rows.is_sparse:  # views; what sparse blocks take is not known
+        return
+    n_rows, by_row = max(rows.x.chunks[0], default=0), _row_bytes(rows)
+    if n_rows * by_row <= SMALL:
+        return
+    room, n_blocks = of(client()), rows.x.numblocks[0]
+    at_once = min(at_most or room.n_threads, -(-n_blocks // room.n_workers))
+    block = n_rows * by_row
+    if room.n_bytes is not None and at_once * block > room.n_bytes:
+        fit = int(room.n_bytes / (COPIES * room.n_threads * by_row))
+        threads = int(room.n_bytes / (COPIES * block))
+        ways = [
+            f"chunks of {fit:,} rows or fewer",
+            *([count(threads, "thread", "threads")] if threads else []),
+            f"{size(COPIES * at_once * block)} of memory",
+        ]
+        raise DoesNotFitError(
+            f"{count(at_once, 'block', 'blocks')} of {n_rows:,} rows, {size(block)} each, would be worked on "
+            f"at once by {room.whose}, which has {size(room.n_bytes)}; what would fit: {', or '.join(ways)}"
+        )
+
+
+def refuse_states(n_bytes: int, n_leaves: int, fan_in: int, client: Callable[[], Any]) -> None:
+    """Raise where the states that are merged at once are more than the memory there is.
+
+    Parameters
+    ----------
+    n_bytes : int
+        Of one state; all have this size.
+    n_leaves : int
+        States of blocks, or of runs of them.
+    fan_in : int
+        How many are merged at once.
+    client : callable
+        As in `refuse_blocks`.
+
+    Raises
+    ------
+    DoesNotFitError
+        Names the states, whose memory, and the memory that would fit.
+    """
+    if n_bytes * fan_in <= SMALL:
+        return
+    room = of(client())
+    at_once = max(min(n_leaves, fan_in), min(n_leaves, room.n_threads))
+    if room.n_bytes is not None and at_once * n_bytes > room.n_bytes:
+        raise DoesNotFitError(
+            f"{at_once} states of {size(n_bytes)} each would be held at once by {room.whose}, which has "
+            f"{size(room.n_bytes)}; what would fit: states of {size(room.n_bytes / (2 * at_once))} (fewer "
+            f"features, classes or folds), or {size(2 * at_once * n_bytes)} of memory; scaleshift.explain "
+            "tells which pass has them"
+        )
+
+
+def _row_bytes(rows: Rows) -> int:
+    arrays = [rows.x, *rows.arrays]
+    return int(sum(math.prod(array.shape[1:]) * array.dtype.itemsize for array in arrays))

@@ -1,0 +1,104 @@
+"""Workers on this machine: processes of its cores, or of its GPUs."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+import dask
+from distributed import LocalCluster, Nanny, Worker
+
+from scaleshift.cluster.options import check, said
+from scaleshift.cluster.owner import Owner
+from scaleshift.cluster.settings import ON_THIS_MACHINE, ONE_BLAS_THREAD, chosen
+from scaleshift.errors import ClusterError
+
+LOOPBACK = "127.0.0.1:0"  # any free port, for this machine alone
+# Tasks give numpy and leave nothing on the device; results of the host stay in memory, as they do elsewhere.
+NOTHING_SPILLED = {"device_memory_limit": 0, "data": dict}
+ELSE = "`scaleshift doctor` says what is there; 'local' takes the cores"
+INSTALL = 'pip install "scaleshift[cu13]", or [cu12], as the driver has it'
+
+
+def local(options: dict[str, Any]) -> Owner:
+    """Processes of this machine, one a core, as `distributed.LocalCluster` has them.
+
+    Parameters
+    ----------
+    options : dict
+        Go on to LocalCluster and its workers, but for ``allowed_failures``.
+
+    Returns
+    -------
+    Owner
+    """
+    check("local", options, [LocalCluster, Nanny, Worker])
+    options = dict(options)
+    settings = chosen(options, ON_THIS_MACHINE)
+    if not {"n_workers", "threads_per_worker"} & set(options):
+        options["n_workers"] = dask.system.CPU_COUNT
+    if options.get("processes", True):  # nannies hand both on to the workers that they start, also later ones
+        options = {"config": settings, **options, "env": {**ONE_BLAS_THREAD, **options.get("env", {})}}
+    return _started(LocalCluster, {**_loopback(options), **options}, settings)
+
+
+def cuda(options: dict[str, Any]) -> Owner:
+    """One process with one thread a GPU, as `dask_cuda.LocalCUDACluster` has them.
+
+    Nothing of ours stays on the device between tasks, so nothing is spilled from it. With RMM installed it
+    serves CuPy from a pool of 80 % of the device's memory.
+
+    Parameters
+    ----------
+    options : dict
+        Go on to LocalCUDACluster and its workers, but for ``allowed_failures``.
+
+    Returns
+    -------
+    Owner
+
+    Raises
+    ------
+    ClusterError
+        Without dask-cuda, or without a GPU.
+    """
+    try:
+        import pynvml  # dask-cuda needs it too
+        from dask_cuda import LocalCUDACluster
+    except ImportError as error:
+        raise ClusterError(f"'cuda' needs dask-cuda ({said(error)}): {INSTALL}") from error
+    check("cuda", options, [LocalCUDACluster, Nanny, Worker])
+    try:
+        pynvml.nvmlInit()
+        found = pynvml.nvmlDeviceGetCount()
+    except pynvml.NVMLError as error:
+        raise ClusterError(f"'cuda' finds no NVIDIA driver ({said(error)}): {ELSE}") from error
+    if not found:
+        raise ClusterError(f"'cuda' finds no GPU: {ELSE}")
+    options = dict(options)
+    settings = chosen(options, ON_THIS_MACHINE)
+    options = {**_loopback(options), **NOTHING_SPILLED, **_pool(), **options}
+    return _started(LocalCUDACluster, options, settings)
+
+
+def _started(made: Any, options: dict[str, Any], settings: dict[str, Any]) -> Owner:
+    with dask.config.set(settings):
+        try:
+            cluster = made(**options)
+        except (OSError, RuntimeError, TypeError, ValueError) as error:
+            raise ClusterError(f"{made.__name__}: {said(error)}") from error
+        return Owner(cluster)
+
+
+def _loopback(options: dict[str, Any]) -> dict[str, Any]:
+    """Listen on this machine alone; a host or an interface that is asked for is one that others may reach."""
+    if {"host", "interface"} & set(options):
+        return {"dashboard_address": LOOPBACK}
+    return {"host": "127.0.0.1", "dashboard_address": LOOPBACK}
+
+
+def _pool() -> dict[str, Any]:
+    """Of RMM, where it is installed: the extras bring CuPy, which has a pool of its own."""
+    if importlib.util.find_spec("rmm") is None:
+        return {}
+    return {"rmm_pool_size": 0.8, "rmm_allocator_external_lib_list": "cupy"}
