@@ -1,13 +1,14 @@
 """Do workers that come and go in mid pass leave all bits as they are, and is what they held kept?
 
-    python benchmarks/adaptive.py [--seconds 30] [--cells 20000000] [--only NAME ...] [--folder DIR] [--json FILE]
+    python benchmarks/adaptive.py [--seconds 30] [--cells 20000000] [--only NAME ...] [--folder DIR]
+        [--json FILE]
 
-Each job runs on the threads of this process, then on one worker process, then on one, two and one: a second
-worker is asked for after a quarter of the tasks, and one is retired after five eighths of them. Jobs are a pass
-of class sums, a mixture whose prepared blocks lie in the workers, and refits. What the retired worker held is
-counted: what other workers had afterwards, what nobody needed any more, and what was computed again. In
-"adapt" Dask decides, by `cluster.adapt(minimum=1, maximum=2)`; "closed" is `cluster.scale(1)` alone, which
-closes a worker without asking the others to take over what it holds.
+Each job runs on the threads of this process, then on one worker process, then on one, two and one: a
+second worker is asked for after a quarter of the tasks, and one is retired after five eighths of them.
+Jobs are a pass of class sums, a mixture whose prepared blocks lie in the workers, and refits. What the
+retired worker held is counted: what other workers had afterwards, what nobody needed any more, and what
+was computed again. In "adapt" Dask decides, by `cluster.adapt(minimum=1, maximum=2)`; "closed" is
+`cluster.scale(1)` alone, which closes a worker without asking the others to take over what it holds.
 """
 
 from __future__ import annotations

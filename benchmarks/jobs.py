@@ -6,6 +6,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import threading
 import time
 import warnings
@@ -212,11 +213,19 @@ class Memory(threading.Thread):
                     continue
 
 
-def folder_digest(folder: Path, leave_out: tuple[str, ...] = ()) -> str:
-    """SHA-256 over the files of a folder, in the order of their names."""
+def folder_digest(folder: Path, patterns: tuple[str, ...]) -> str:
+    """SHA-256 over those files of a folder, in the order of their names."""
+    found = {
+        re.sub("arrays-[0-9a-f]{32}", "arrays", str(path.relative_to(folder))): path  # drawn at each saving
+        for pattern in patterns
+        for path in folder.glob(pattern)
+        if path.is_file()
+    }
+    if not found:
+        raise SystemExit(f"{folder} holds nothing to compare")
     total = hashlib.sha256()
-    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name not in leave_out):
-        total.update(os.fsencode(path.relative_to(folder)) + path.read_bytes())
+    for name in sorted(found):
+        total.update(os.fsencode(name) + found[name].read_bytes())
     return total.hexdigest()
 
 

@@ -3,15 +3,16 @@
     python benchmarks/kills.py [--seconds 180] [--kills 20] [--cells 40000000] [--only NAME ...] [--driver]
         [--seed 0] [--folder DIR] [--json FILE]
 
-Worker processes: two of one thread, which nannies start again; 20 failures are allowed. A pass of class sums
-over a study on disk (1.6 GB), of as many features as take `--seconds`; then, a third as long, a mixture whose
-prepared blocks lie in the workers, and refits. Each undisturbed, with SIGKILLs at random times to a random
-worker, and undisturbed again; results are compared to the bit. Seconds lost a kill are those beyond the mean of
-the two undisturbed runs. A worker that is only starting is spared until the scheduler knows it.
+Worker processes: two of one thread, which nannies start again; 20 failures are allowed. A pass of class
+sums over a study on disk (1.6 GB), of as many features as take `--seconds`; then, a third as long, a
+mixture whose prepared blocks lie in the workers, and refits. Each undisturbed, with SIGKILLs at random
+times to a random worker, and undisturbed again; results are compared to the bit. Seconds lost a kill are
+those beyond the mean of the two undisturbed runs. A worker that is only starting is spared until the
+scheduler knows it.
 
-The driver (--driver alone does only that): commands of the command line are killed at random times and started
-again, until they end. "lost" is how many units of work (a chunk, an iteration) were begun and had to be done
-again, for each kill.
+The driver (--driver alone does only that): commands of the command line are killed at random times and
+started again, until they end. "lost" is how many units of work (a chunk, an iteration) were begun and had
+to be done again, for each kill.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
 
 Each runs in a process of its own, on the CPU, on one thread of BLAS, without OPENBLAS_CORETYPE, and writes
 JSON into benchmarks/results/; the page is made of all files there. NAME is a benchmark or a group:
-"kernels" and "passes", which run where nothing is named (half an hour on two quiet cores), or "studies"
-(hours). --quick is a look at whether all works, at small sizes, into build/benchmarks/. --table runs
-nothing. Data and prototypes that are not redistributed are looked for in SCALESHIFT_SHARED. The exit code
-says how many failed.
+"kernels" and "passes", which run where nothing is named (half an hour on two quiet cores), "studies"
+(hours), or "endurance" (half an hour). --quick is a look at whether all works, at small sizes, into
+build/benchmarks/. --table runs nothing. Data and prototypes that are not redistributed are looked for in
+SCALESHIFT_SHARED. The exit code says how many failed.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+import claims_endurance
 import claims_kernels
 import claims_passes
 import claims_studies
@@ -44,7 +45,7 @@ class Benchmark(NamedTuple):
     quick: tuple[str, ...] = ()
 
 
-_k, _p, _s = claims_kernels, claims_passes, claims_studies
+_k, _p, _s, _e = claims_kernels, claims_passes, claims_studies, claims_endurance
 BENCHMARKS = {
     "fma_limit": Benchmark("kernels", _k.fma_limit, quick=("--rounds", "3")),
     "fourier": Benchmark("kernels", _k.fourier, quick=("--rounds", "2")),
@@ -113,6 +114,12 @@ BENCHMARKS = {
     "quantify": Benchmark("studies", arguments=("--data", DATA), quick=("--methods", "cc", "soft-fourier")),
     "slices": Benchmark("studies", _s.slices, quick=("--seeds", "100", "102")),
     "slices_null": Benchmark("studies", _s.slices_null, quick=("--draws", "10")),
+    "kills": Benchmark("endurance", _e.kills, quick=("--seconds", "9", "--kills", "3", "--cells", "2000000")),
+    "driver_kills": Benchmark(
+        "endurance", _e.driver, "kills", ("--driver", "--seconds", "40"), ("--seconds", "5", "--kills", "3")
+    ),
+    "adaptive": Benchmark("endurance", _e.adaptive, quick=("--seconds", "6", "--cells", "1000000")),
+    "soak": Benchmark("endurance", _e.soak, quick=("--seconds", "20", "--rows", "30000")),
 }
 
 
@@ -172,7 +179,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.list:
         for name, one in BENCHMARKS.items():
-            print(f"{one.group:8} {name}")
+            print(f"{one.group:9} {name}")
         return
     folder = HERE.parent / "build" / "benchmarks" if options.quick else HERE / "results"
     folder.mkdir(parents=True, exist_ok=True)

@@ -57,8 +57,8 @@ class Seen:
     expected: np.ndarray  # (m,) loss that the predicted probabilities expect; NaN of numbers
 
 
-# Asked for by every comparator and flag. Rows, which hash by identity, do not stay in memory for its sake: those
-# of a monitor's last updates would be gigabytes.
+# Asked for by every comparator and flag. Rows, which hash by identity, do not stay in memory for its sake:
+# those of a monitor's last updates would be gigabytes.
 _shifts: WeakKeyDictionary[Seen, WeakKeyDictionary[HeldOut, Shift | None]] = WeakKeyDictionary()
 
 

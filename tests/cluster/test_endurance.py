@@ -79,10 +79,9 @@ def test_a_driver_that_never_rests_leaves_nothing_behind(tmp_path):
     found = soak.verdict(times, seen)
     assert not seen["tasks"].any()
     assert not seen["futures"].any()
-    for name in ("clients", "temporary files on disk", "dask files on disk"):
-        assert found["counts"][name]["grown"] <= 0, name
-    for name in ("driver", "worker 0", "worker 1"):
-        assert found["counts"][f"{name} files"]["grown"] <= 2, name  # pools of connections breathe
+    for name, one in found["counts"].items():
+        if not name.endswith("threads"):  # pools of them fill for longer than this
+            assert one["grown"] <= 0, name
 
 
 @pytest.mark.parametrize("name", list(driver_kills.COMMANDS))
