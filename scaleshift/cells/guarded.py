@@ -173,7 +173,7 @@ def refuse_codecs(metadata: Any, place: str) -> None:
     """
     for name in _named(metadata):
         if not isinstance(name, str) or name.removeprefix("numcodecs.") not in CODECS:
-            why = "unpickles, which runs code" if name == "pickle" else "is not known to be harmless"
+            why = "unpickles, and so runs code," if name == "pickle" else "is not known to be harmless"
             raise DataError(
                 f"{place} names the codec {name!r}, which {why}: it is not read; write the data again "
                 "with the codecs of Zarr itself"
@@ -237,8 +237,8 @@ def _framed(names: Sequence[Any], place: str) -> Framing | None:
 
 def _unclear(place: str) -> DataError:
     return DataError(
-        f"{place} packs what Blosc has packed already, so that it cannot be checked before it is unpacked: it "
-        "is not read; write the data again with one compressor"
+        f"{place} packs what Blosc has packed already, which cannot be checked before it is unpacked: it is "
+        "not read; write the data again with one compressor"
     )
 
 

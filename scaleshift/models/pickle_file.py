@@ -1,9 +1,9 @@
 """Which object does a pickle hold?  Opening one runs it: the only module that does, and only when told to.
 
-A pickle is a program, and the object is what it leaves behind. Whatever its maker put into it runs, with all
-rights of whoever opens it, before a line of this package sees the object; nothing that looks at the bytes first
-can tell a harmless one from another. A file that you wrote yourself and kept where nobody else writes is fine,
-one that you were sent is not. A .skops or .onnx file is data, and needs no such trust.
+A pickle is a program, and the object is what it leaves behind. Whatever its maker put into it runs, with
+all rights of whoever opens it, before a line of this package sees the object; nothing that looks at the
+bytes first can tell a harmless one from another. A file that you wrote yourself and kept where nobody else
+writes is fine, one that you were sent is not. A .skops or .onnx file is data, and needs no such trust.
 """
 
 from __future__ import annotations

@@ -14,6 +14,24 @@ from scaleshift.cells.optional import optional
 from scaleshift.errors import DataError
 
 MOST_NAMES = 20
+NEVER = frozenset(
+    (
+        *(
+            "os",
+            "posix",
+            "nt",
+            "subprocess",
+            "sys",
+            "builtins",
+            "shutil",
+            "importlib",
+            "pickle",
+            "socket",
+            "pty",
+        ),
+        *("ctypes", "runpy", "code", "marshal", "webbrowser", "platform", "timeit", "pdb", "multiprocessing"),
+    )
+)
 SCHEMA, MAX_SCHEMA = (
     "schema.json",
     2**28,
@@ -46,7 +64,7 @@ def read(content: bytes, name: str, trusted: Collection[str] = ()) -> Any:
         beyond = skops.get_untrusted_types(data=content)
     except Exception as error:  # of a file that is none, skops raises what zip and JSON readers do
         raise _damaged(name, error) from error
-    strange = sorted(set(beyond) - set(trusted))
+    strange = sorted({one for one in beyond if one not in set(trusted) or _is_of_no_model(one)})
     if strange:
         raise DataError(f"{name} is not opened: {_untrusted(strange)}")
     try:
@@ -71,6 +89,11 @@ def _refuse_bomb(content: bytes, name: str) -> None:
         raise DataError(f"{name} is no skops file: its {SCHEMA} unpacks to {size >> 20} MB")
 
 
+def _is_of_no_model(name: str) -> bool:
+    """Whether it is a function or type that commands, or opens: no estimator is made of it, but an attack."""
+    return name.partition(".")[0] in NEVER
+
+
 def _untrusted(strange: Sequence[str]) -> str:
     """What is wrong with a file of these types, and how the user may say that they are fine."""
     more = f" and {len(strange) - MOST_NAMES} more" if len(strange) > MOST_NAMES else ""
@@ -80,6 +103,11 @@ def _untrusted(strange: Sequence[str]) -> str:
         f"it holds types that are not known to be harmless ({', '.join(named)}{more}), and building them "
         "from a forged file can run code"
     )
+    wrong = [one for one in strange if _is_of_no_model(one)]
+    if wrong:
+        return (
+            f"it holds {wrong[0]}, of which no model is made: the file is forged, and whoever sent it attacks"
+        )
     if not all(TYPE.fullmatch(one) for one in strange):  # text of the file, not to be pasted into a shell
         return f"{held}; {elsewhere}"
     listed = strange[:MOST_NAMES]

@@ -53,7 +53,9 @@ def test_an_old_store_of_pickles_is_not_unpickled(danger, study, monkeypatch, ve
     if verb == "label":
         attributes = json.loads((path / "obs" / ".zattrs").read_text()) | {"column-order": ["_index"]}
         (path / "obs" / ".zattrs").write_text(json.dumps(attributes))
-    assert "'pickle', which unpickles" in danger.run(*arguments[verb], codes=(1,), names="cells.zarr")
+    assert "the codec 'pickle', which unpickles" in danger.run(
+        *arguments[verb], codes=(1,), names="cells.zarr"
+    )
 
 
 def test_an_annotated_store_is_not_read_along_links(danger):

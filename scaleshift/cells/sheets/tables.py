@@ -24,7 +24,7 @@ TABLE = "table"  # what a DataFrame is called in errors
 MISSING = frozenset(("", "na", "n/a", "nan", "<na>", "null", "#n/a"))
 BROKEN = frozenset(("#REF!", "#NAME?", "#VALUE!", "#DIV/0!", "#NUM!", "#NULL!"))  # Excel's error values
 MAX_BYTES = 2**29  # of a sheet, once unpacked; a real one has a few megabytes
-MAX_ROWS, MAX_COLUMNS, MAX_CELLS = 2**20, 2**14, 2**25  # the first two are Excel's
+MAX_ROWS, MAX_COLUMNS, MAX_CELLS = 2**20, 2**14, 2**24  # the first two are Excel's
 
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]\d+)?")
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
