@@ -64,7 +64,7 @@ class Unfinished:
     def way(self) -> str:
         """How to go on where this is stopped."""
         if self.path is None:
-            return "nothing is kept; with --output DIR the same command and --resume goes on where it was stopped"
+            return "nothing is kept; with --output DIR the same command goes on by --resume"
         if self.kept is None:
             return "nothing is finished yet: the same command begins anew"
         return f"the same command with --resume goes on from {self.path}"
