@@ -24,6 +24,9 @@ ALLOWED = {
     ("encoding.py", "import_module"): "likewise: of saved models a class comes by its name in it alone",
     ("kernels/dispatch.py", "import_module"): "likewise",
     ("kernels/reference.py", "import_module"): "the library of an array, one of two",
+    ("cluster/existing.py", "socket"): "asks whether anybody listens at the address of a scheduler",
+    ("cluster/existing.py", "ssl"): "knows a refused certificate by its error",
+    ("cluster/jobs.py", "tempfile"): "a folder for the certificates of one cluster, its owner's alone",
     ("cells/optional.py", "import_module"): "of names that its callers write out",
 }
 MODULES = {
