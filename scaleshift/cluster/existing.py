@@ -262,9 +262,11 @@ def _cause(causes: list[BaseException], address: str, seconds: float) -> str:
 
 def _silence(address: str, seconds: float) -> str:
     """What a bare connection meets: Dask's last attempt may have ended by the clock."""
-    host, port = comm.parse_host_port(comm.parse_address(address)[1])
+    scheme, place = comm.parse_address(address)
+    if scheme == "inproc":
+        return "it is not in this process"
     try:
-        socket.create_connection((host, port), timeout=1).close()
+        socket.create_connection(comm.parse_host_port(place), timeout=1).close()
     except ConnectionRefusedError:
         return "nobody listens there"
     except socket.gaierror:

@@ -154,6 +154,7 @@ def test_certificates_are_made_for_a_local_cluster_that_asks_for_them():
             "tcp://127.0.0.1",
             r"tcp://127\.0\.0\.1 is no address of a scheduler: write one like tcp://host:8786",
         ),
+        ("inproc://127.0.0.1/1/1", r"answers at inproc://127\.0\.0\.1: it is not in this process$"),
         ("http://127.0.0.1:80", r"http://127\.0\.0\.1:80 is no address of a scheduler"),
         ("none.json", r"none\.json: No such file or directory; `dask scheduler --scheduler-file none\.json`"),
         (8786, r"a kind, an address, a Client or a Cluster, and not a int"),
