@@ -10,6 +10,7 @@ from slurm_on_one_node import slurm_on_one_node
 
 import scaleshift as ss
 from scaleshift.cells.manifest import read_manifest
+from scaleshift.cli.unfinished import NAME as UNFINISHED
 
 pytestmark = pytest.mark.cluster
 
@@ -193,6 +194,27 @@ def test_a_cancelled_job_leaves_no_process_and_the_same_command_goes_on(slurm, f
     opened = ss.open_cells(store)
     assert opened["sample"].equals(whole["sample"])
     np.testing.assert_array_equal(opened["X"].values, whole["X"].values)
+
+
+def test_a_cancelled_quantification_goes_on_to_the_same_proportions(slurm, tmp_path):
+    rng = np.random.default_rng(2)
+    label = rng.choice(["B", "T"], 15_000)
+    x = (rng.normal(size=(15_000, 3)) + 3 * (label == "T")[:, None]).astype("f4")
+    names = np.repeat([f"S{number}" for number in range(30)], 500)
+    ss.write_cells(ss.as_cells(x, names, label), tmp_path / "study.zarr", chunk_cells=500)
+    quantify = ["scaleshift", "quantify", tmp_path / "study.zarr", *QUANTIFY, "--resume", "--output"]
+    job = submit(slurm, tmp_path, "scaleshift.sbatch", *quantify, tmp_path / "there", wait=False)
+    finished = tmp_path / "there" / UNFINISHED
+    slurm.until(lambda: finished.is_dir() and len(list(finished.iterdir())) > 2, "nothing was begun", 180)
+    slurm.run("scancel", job)
+    slurm.wait_for(job, "CANCELLED")
+    assert not (tmp_path / "there" / "proportions.csv").exists()
+    again, said = submit(slurm, tmp_path, "scaleshift.sbatch", *quantify, tmp_path / "there")
+    assert slurm.state(again) == "COMPLETED", said
+    slurm.run(*map(str, quantify), str(tmp_path / "here"))
+    there = (tmp_path / "there" / "proportions.csv").read_bytes()
+    assert there == (tmp_path / "here" / "proportions.csv").read_bytes()
+    assert not finished.exists()
 
 
 def test_a_job_whose_time_is_up_is_queued_again_and_goes_on(slurm, files, whole, tmp_path):
