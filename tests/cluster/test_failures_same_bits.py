@@ -207,7 +207,7 @@ FITS = {
 }
 
 
-@pytest.mark.parametrize("name", [name if name == "auc by screen" else slow(name) for name in FITS])
+@pytest.mark.parametrize("name", [*map(slow, FITS)])
 def test_a_fit_whose_worker_is_killed_gives_the_bits_of_threads(two_processes, tmp_path, name):
     found = FITS[name](mortal(tmp_path, deadly=N_BLOCKS + 3))
     assert (tmp_path / "killed").exists()
