@@ -247,6 +247,8 @@ def _cause(causes: list[BaseException], address: str, seconds: float) -> str:
     def among(*kinds: type[BaseException]) -> BaseException | None:
         return next((cause for cause in causes if isinstance(cause, kinds)), None)
 
+    if address.startswith("inproc://"):
+        return "it is not in this process"
     if among(ssl.SSLCertVerificationError):
         return "TLS is refused here, since it shows a certificate that ca= has not signed"
     hung_up = among(ConnectionResetError, BrokenPipeError, StreamClosedError, ssl.SSLEOFError)
@@ -262,11 +264,8 @@ def _cause(causes: list[BaseException], address: str, seconds: float) -> str:
 
 def _silence(address: str, seconds: float) -> str:
     """What a bare connection meets: Dask's last attempt may have ended by the clock."""
-    scheme, place = comm.parse_address(address)
-    if scheme == "inproc":
-        return "it is not in this process"
     try:
-        socket.create_connection(comm.parse_host_port(place), timeout=1).close()
+        socket.create_connection(comm.parse_host_port(comm.parse_address(address)[1]), timeout=1).close()
     except ConnectionRefusedError:
         return "nobody listens there"
     except socket.gaierror:
