@@ -55,7 +55,7 @@ def slurm_runner(options: dict[str, Any]) -> Owner:
     options["worker_options"] = {"dashboard_address": LOOPBACK, **tls, **options.get("worker_options", {})}
     try:
         with dask.config.set(settings):
-            runner = SLURMRunner(**options)  # tasks that are not the client end in here
+            runner: Any = SLURMRunner(**options)  # tasks that are not the client end in here
     except (RuntimeError, WorldTooSmallException) as error:
         raise ClusterError(f"'slurm-runner': {said(error)}") from error
     signal.signal(signal.SIGINT, before)  # dask-jobqueue takes it, to end the other tasks
