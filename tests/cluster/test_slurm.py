@@ -243,8 +243,8 @@ def test_a_job_that_cannot_go_on_is_not_queued_again(slurm, tmp_path):
 
 
 def test_a_job_without_workers_ends_in_place_of_waiting(slurm, tmp_path):
-    job = submit(slurm, tmp_path, "scaleshift.sbatch", "bash", "-c", "touch begun; sleep 1000", wait=False)
-    slurm.until((tmp_path / "begun").exists, "the command was not begun", 120)
+    job = submit(slurm, tmp_path, "scaleshift.sbatch", "sleep", "1000", wait=False)
+    slurm.until(lambda: "Start Nanny" in log(tmp_path), "no worker was begun", 120)
     slurm.run("scancel", "--signal=KILL", f"{job}.0")
     slurm.wait_for(job, *ENDED)
     assert slurm.state(job) == "FAILED"
