@@ -201,7 +201,7 @@ def killed_driver(command: Command, seconds: float, kills: int, seed: int, folde
     start = time.perf_counter()
     while True:
         before = command.kept(folder)
-        wait = None if len(lost) == kills else _wait(chance, len(lost), work, kills)
+        wait = None if len(lost) == kills else _wait(chance, len(lost), begun, work, kills)
         began, _ = life(command, folder, command.again if (folder / command.result).exists() else (), wait)
         total += began
         if (folder / "ended").exists():
@@ -222,15 +222,18 @@ def killed_driver(command: Command, seconds: float, kills: int, seed: int, folde
     }
 
 
-def _wait(chance: random.Random, number: int, work: float, kills: int) -> tuple[bool, float]:
-    """When to kill: seconds after the start, or after the first unit of work."""
+def _wait(chance: random.Random, number: int, units: int, work: float, kills: int) -> tuple[int, float]:
+    """When to kill: once so many units of work have begun in this life, and so many seconds later.
+
+    Counted in units, since the seconds of a machine where others work are not those of the undisturbed run.
+    """
     if number % IN_START == IN_START - 1:
-        return True, chance.uniform(0, STARTING)
-    return False, chance.uniform(0, 2 * work / (kills + 1))
+        return 0, chance.uniform(0, STARTING)
+    return chance.randint(1, max(1, round(2 * units / (kills + 1)))), chance.uniform(0, work / units)
 
 
 def life(
-    command: Command, folder: Path, more: tuple[str, ...], wait: tuple[bool, float] | None
+    command: Command, folder: Path, more: tuple[str, ...], wait: tuple[int, float] | None
 ) -> tuple[int, float]:
     """One process, until it ends or is killed: units of work begun, seconds since the first of them.
 
@@ -241,9 +244,9 @@ def life(
     ended.unlink(missing_ok=True)
     call = [sys.executable, __file__, command.arguments[0], *command.arguments, *more]
     process = subprocess.Popen(call, cwd=folder, stdout=subprocess.DEVNULL)
-    at_once, seconds = (False, None) if wait is None else wait
-    while not at_once and not log.exists() and process.poll() is None:
-        time.sleep(0.02)
+    units, seconds = (1, None) if wait is None else wait
+    while process.poll() is None and _begun(log) < units:
+        time.sleep(0.01)
     start = time.perf_counter()
     try:
         process.wait(seconds)
@@ -254,7 +257,11 @@ def life(
         ended.touch()
     elif code != -signal.SIGKILL:
         raise SystemExit(f"{' '.join(command.arguments[:2])} failed with {code}")
-    return log.stat().st_size if log.exists() else 0, time.perf_counter() - start
+    return _begun(log), time.perf_counter() - start
+
+
+def _begun(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0
 
 
 def note_begun() -> Note:

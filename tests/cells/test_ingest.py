@@ -331,6 +331,15 @@ class TestResuming:
             ss.open_cells(whole, markers="all")["X"].values, ss.open_cells(parts, markers="all")["X"].values
         )
 
+    def test_what_was_half_written_is_swept_away(self, folder, tmp_path):
+        store = tmp_path / "s.zarr"
+        self.killed(folder, store, 1)
+        half = store / "X" / "c" / f"5.{'0' * 32}.partial"  # as Zarr names it until a chunk is written
+        half.parent.mkdir(parents=True, exist_ok=True)
+        half.write_bytes(b"half a chunk")
+        ss.ingest(folder, store, chunk_cells=16, resume=True)
+        assert not list(store.rglob("*.partial"))
+
     def test_labels_and_rows_of_committed_samples_stay(self, folder, tmp_path):
         store = tmp_path / "s.zarr"
         self.killed(folder, store, 5)

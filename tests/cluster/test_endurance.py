@@ -87,7 +87,7 @@ def test_a_driver_that_never_rests_leaves_nothing_behind(tmp_path):
 @pytest.mark.parametrize("name", list(driver_kills.COMMANDS))
 def test_a_driver_that_is_killed_goes_on_from_its_last_unit(name, tmp_path):
     command = driver_kills.COMMANDS[name]
-    found = driver_kills.killed_driver(command, 5, 2 * command.share, 0, tmp_path / "job")
+    found = driver_kills.killed_driver(command, 2, 2 * command.share, 0, tmp_path / "job")
     assert found["kills"] >= 1
     assert found["lost_at_most"] <= command.at_most
     assert found["equal"]

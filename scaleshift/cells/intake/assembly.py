@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -204,6 +205,9 @@ def _resumed(planned: Manifest) -> tuple[zarr.Group | None, Manifest | None]:
             f"{location} is an import of other files, or of these done otherwise, or samples were appended "
             "since: resume with the same files and options, or choose another path"
         )
+    if "://" not in location:
+        for left in Path(location).rglob("*.partial"):  # what Zarr was writing when the process was killed
+            left.unlink()
     return _opened(location), done
 
 
