@@ -12,7 +12,7 @@ from zarr.core.sync import sync
 
 from scaleshift.errors import DataError
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager

@@ -373,8 +373,4 @@ def typed(values: tuple[Any, ...]) -> np.ndarray:
 
 def is_unicode(text: str) -> bool:
     """Whether a text can be written as UTF-8; names of files may not be."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return text.encode(errors="ignore").decode() == text
