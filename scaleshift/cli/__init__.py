@@ -83,7 +83,7 @@ def main() -> None:
     scaleshift auc STORE --positive LABEL        which few features rank a rare label?
     scaleshift error STORE --model MODEL         what error to expect without outcomes?
     scaleshift label STORE LABELS                write labels into a study, from gates or a table
-    scaleshift doctor                            what is installed, what is missing
+    scaleshift doctor [STORE]                    what is installed, what is missing; is a store whole?
 
     Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done and an alarm rang, 130 and 143 stopped by Ctrl-C and
     by SIGTERM.
