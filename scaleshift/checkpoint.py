@@ -85,12 +85,13 @@ def write(path: str | os.PathLike[str] | None, checkpoint: Checkpoint) -> None:
             os.rmdir(path)  # an empty folder that was made for it: a state is put in place as a whole
         try:
             persistence.save(checkpoint, path)
-        except ScaleshiftError as error:
+        except (ScaleshiftError, OSError) as error:
+            below = error if isinstance(error, OSError) else error.__cause__
+            if isinstance(below, OSError):  # a full disk among them
+                raise DataError(
+                    f"checkpoint={os.fspath(path)!r} cannot be written ({below.strerror or below}): choose "
+                    "another path, or mend this one, where what it held before is as it was"
+                ) from error
             raise DataError(
                 f"checkpoint={os.fspath(path)!r} cannot keep this fit: {error}; or leave checkpoint out"
-            ) from error
-        except OSError as error:
-            raise DataError(
-                f"checkpoint={os.fspath(path)!r} cannot be written ({error.strerror or error}): choose "
-                "another path, or mend this one, where what it held before is as it was"
             ) from error

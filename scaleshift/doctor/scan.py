@@ -228,6 +228,10 @@ def in_words(error: Exception) -> str:
     said = " ".join(str(error).split())
     if "checksum" in said:
         return "is damaged: its checksum is wrong"
+    if "is no whole chunk" in said:
+        return "is damaged: it is no whole chunk"
+    if "is a link or a special file" in said:
+        return "is a link or a special file, which is not read"
     return f"cannot be read: {type(error).__name__}: {said[:LETTERS]}"
 
 

@@ -93,7 +93,8 @@ def test_a_damaged_chunk_is_told_with_its_rows_and_samples(study, array, damage)
     fault = named(study, f"chunk 3 of {array}")
     assert fault.status == "problem"
     assert fault.value.startswith("rows 192-255 of b, c: is ")
-    assert ("is missing" if damage is removed else "its checksum is wrong") in fault.value
+    what = {flip: "is damaged", cut: "is damaged", emptied: "it is no whole chunk", removed: "is missing"}
+    assert what[damage] in fault.value
     assert fault.facts["rows"] == [192, 256]
     assert fault.facts["samples"] == ["b", "c"]
     assert named(study, "chunks").facts["n_damaged"] == 1
@@ -209,8 +210,9 @@ def test_links_are_problems(study, tmp_path):
     chunk.rename(tmp_path / "elsewhere")
     chunk.symlink_to(tmp_path / "elsewhere")
     (study / "obs/more").symlink_to(tmp_path, target_is_directory=True)
-    (found,) = problems(study)
-    assert (found.name, found.facts["files"]) == ("links", ["X/c/2/0", "obs/more"])
+    links = named(study, "links")
+    assert (links.status, links.facts["files"]) == ("problem", ["X/c/2/0", "obs/more"])
+    assert named(study, "chunk 2 of X").value.endswith("is a link or a special file, which is not read")
 
 
 def test_cells_that_are_not_committed_are_told(study):
