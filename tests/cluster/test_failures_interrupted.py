@@ -19,6 +19,14 @@ X = np.arange(400.0).reshape(200, 2).astype("f4")
 ROWS = da.from_array(X, chunks=(2, -1))  # 100 blocks
 
 
+@pytest.fixture(autouse=True)
+def ctrl_c():
+    """As a program has it: processes that share tests ignore the signal, and so would their workers."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def gated(block, folder):
     """The sum; says that it has begun, and waits until it may go on."""
     (Path(folder) / f"begun-{block.start}").touch()
