@@ -77,7 +77,14 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def told(estimator: Any) -> str:
-    """What an estimator is, with all its parameters, for a fingerprint."""
+    """What an estimator is, with all its parameters, for a fingerprint; of functions the names.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> told(LogisticRegression(class_weight={"a": 2.0})) == told(LogisticRegression(class_weight={"a": 3.0}))
+    False
+    """
     if not hasattr(estimator, "get_params"):
         return type(estimator).__qualname__
     parameters = estimator.get_params(deep=False)
@@ -88,8 +95,10 @@ def told(estimator: Any) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
-    if isinstance(value, np.ndarray):
+    if isinstance(value, dict):
+        return f"{{{', '.join(sorted(f'{_value(key)}: {_value(part)}' for key, part in value.items()))}}}"
+    if isinstance(value, np.ndarray | np.generic):
         return repr(value.tolist())
     if hasattr(value, "get_params") and not isinstance(value, type):
         return told(value)
-    return repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__qualname__
+    return repr(value) if isinstance(value, str | int | float | bool | None) else name_of(value)

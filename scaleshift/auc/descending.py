@@ -69,7 +69,8 @@ def _descent(job: Job, rows: Rows, name: str, sign: np.ndarray, k: int, part: st
     how = {"scale": options.scale, "alpha": options.alphas[0], **job.steps}
     one = f"{job.contrasts.names.index(name)}-{part}-{k}"
     path = None if job.checkpoint is None else os.path.join(os.fspath(job.checkpoint), one)
-    given = {name: value if value is None else np.asarray(value).tolist() for name, value in how.items()}
+    asked = {"sign": sign, **how}  # a contrast of the same place may have other labels
+    given = {name: value if value is None else np.asarray(value).tolist() for name, value in asked.items()}
     found: Descent = job.kept(
         f"{one}-{fingerprint(given)[:8]}",
         lambda: descend(rows, sign, k=k, seed=job.seed, checkpoint=path, **how),

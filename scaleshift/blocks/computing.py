@@ -38,7 +38,12 @@ def _scheduler(in_memory: bool) -> dict[str, str]:
 
 
 def client() -> Any:
-    """The distributed client in scope, or None."""
+    """The distributed client in scope that `dask.compute` asks, or None."""
+    chosen = dask.config.get("scheduler", None)
+    if hasattr(chosen, "scheduler_info"):
+        return chosen
+    if chosen not in (None, "dask.distributed", "distributed"):
+        return None
     try:
         from distributed import get_client
 
@@ -72,7 +77,7 @@ def in_our_words(*collections: Any, in_memory: bool = False) -> Iterator[None]:
     in_memory : bool
         Whether no cluster takes part.
     """
-    used = None if in_memory else _client_in_use()
+    used = None if in_memory else client()
     if used is None:
         yield
         return
@@ -90,22 +95,15 @@ def in_our_words(*collections: Any, in_memory: bool = False) -> Iterator[None]:
         done.set()
 
 
-def _client_in_use() -> Any:
-    """The client that `dask.compute` asks, or None."""
-    chosen = dask.config.get("scheduler", None)
-    return client() if chosen in (None, "dask.distributed", "distributed") else None
-
-
 def _watch(used: Any, done: threading.Event) -> None:
     """Say once that a job waits for workers that there are none of."""
     while not done.wait(WAIT):
         try:
-            if used.nthreads():
+            # A worker that is started anew is back at the second look.
+            if used.nthreads() or done.wait(WAIT / 10) or used.nthreads():
                 continue
         except Exception:  # lost altogether, which the pass itself tells
             return
-        if done.wait(WAIT / 10) or used.nthreads():  # a worker that is started anew is back by then
-            continue
         warnings.warn(
             f"the scheduler {used.scheduler.address} has no workers: the job waits until some join. Start "
             "them (dask worker ADDRESS), or see what has become of them, or of their jobs in the queue",

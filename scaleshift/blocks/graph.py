@@ -47,7 +47,8 @@ def reduce_blocks(
     room.refuse_blocks(rows, client)
     leaves, root = reduction(leaf, merge, rows, parameters, width, shared)
     if merge is np.add:  # elsewhere the width is what a state may have at most
-        room.refuse_states(8 * width, leaves.numblocks[0], FAN_IN, client)
+        there = (lambda: None) if rows.in_memory else client
+        room.refuse_states(8 * width, leaves.numblocks[0], FAN_IN, there)
     return compute(root, in_memory=rows.in_memory)
 
 
@@ -229,7 +230,7 @@ def n_workers() -> int:
 def n_threads() -> int:
     """Threads of all workers, or of this machine."""
     if client() is None:
-        return dask.config.get("num_workers", dask.system.CPU_COUNT)
+        return room.here().n_threads
     return max(sum(computing.nthreads().values()), 1)  # also while none has joined, or all are started anew
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
@@ -11,6 +12,7 @@ import dask
 from dask.task_spec import DataNode, Task
 from dask.utils import format_bytes
 
+from scaleshift.blocks.block import Loader
 from scaleshift.errors import ClusterError
 
 AGAIN = "run it again; with a checkpoint (--resume) it goes on from where it was"
@@ -93,13 +95,17 @@ def place_of(collections: tuple[Any, ...], keys: set[Any]) -> str:
     places = [part for part in found if _is_place(part)]
     if places:
         return _rows(places, found)
-    numbers = sorted({key[1] for key in keys if isinstance(key, tuple) and isinstance(key[1], int)})
+    tuples = [key for key in keys if isinstance(key, tuple)]
+    if any(str(key[0]).startswith("merge-") for key in tuples):
+        return "states that were merged"
+    numbers = sorted({key[1] for key in tuples if isinstance(key[1], int)})
     return f"block {', '.join(map(str, numbers))}" if numbers else "one task"
 
 
 def _rows(places: list[tuple[slice, ...]], parts: list[Any]) -> str:
     """Rows from first to last, of which study, and what a block of them weighs."""
     first, stop = min(place[0].start for place in places), max(place[0].stop for place in places)
+    before = next((part.first for part in parts if isinstance(part, Loader)), 0)  # of rows that are a piece
     shape = [part.stop - part.start for part in max(places, key=len)]
     readers = [part for part in parts if hasattr(part, "source")]
     of, size = "", f"{' x '.join(map(str, shape))} values a block"
@@ -107,7 +113,7 @@ def _rows(places: list[tuple[slice, ...]], parts: list[Any]) -> str:
         of = f" of {readers[0].source.location}"
         row = max(math.prod(reader.stored[1:]) * reader.dtype.itemsize for reader in readers)
         size = f"{format_bytes(shape[0] * row)} a block"
-    return f"rows {first}-{stop - 1}{of} ({size})"
+    return f"rows {before + first}-{before + stop - 1}{of} ({size})"
 
 
 def _is_place(part: Any) -> bool:
@@ -124,6 +130,8 @@ def _parts(node: Any) -> Iterator[Any]:
         yield from _parts(node.value)
     elif isinstance(node, Task):
         yield from _parts([node.func, *node.args, *node.kwargs.values()])
+    elif isinstance(node, functools.partial):
+        yield from _parts(node.args)
     elif isinstance(node, dict):
         yield from _parts(list(node.values()))
     elif isinstance(node, list | tuple):

@@ -57,8 +57,15 @@ def answered(
     """
     if path is None:
         return answer(rows)
-    told = {**rows_told(rows), **columns_told(rows.only("sample")), "foreign": foreign.tolist()}
-    kept = kept_in(path, fingerprint({**told, "model": _digest(model)}), model.seed_)
+    read = rows.only("sample", *(["label"] if foreign.size else []))
+    told = {
+        "rows": rows_told(rows),
+        "columns": columns_told(read),
+        "samples": rows.categories("sample").tolist(),  # folds of small ones follow from their names
+        "foreign": foreign.tolist(),
+        "model": _digest(model),
+    }
+    kept = kept_in(path, fingerprint(told), model.seed_)
     parts = pieces(rows, "sample", max(PIECE_ROWS, rows.x.shape[0] // MOST_PIECES))
     return joined(_each(answer, rows, parts, kept))
 
@@ -68,7 +75,9 @@ def _each(
 ) -> list[Answers]:
     """Answers for every piece; on a cluster as many pieces at a time as its threads want."""
     n_blocks = 1 if rows.is_one_block else rows.x.numblocks[0]
-    wanted = BLOCKS_AHEAD * graph.n_threads() * len(parts) / n_blocks
+    wanted = (
+        BLOCKS_AHEAD * graph.n_threads() * min(len(parts) / n_blocks, 1)
+    )  # a piece has one block at least
     at_once = max(1, round(wanted)) if graph.client() is not None and not rows.in_memory else 1
 
     def one(number: int) -> Answers:

@@ -39,6 +39,14 @@ def test_other_parameters_find_what_they_find_without_a_checkpoint(tmp_path, bef
     np.testing.assert_array_equal(fit(path, **after).coef_, fit(**after).coef_)
 
 
+def test_the_descent_of_another_positive_label_is_not_taken(tmp_path):
+    y = RNG.integers(0, 3, N)
+    how = {"y": y, "solver": "sht", "k": 3, "cv": None, "alpha": None, "max_iter": 16}
+    for label in (0, 1):
+        found = fit(tmp_path / "fit", pos_label=label, **how)
+        np.testing.assert_array_equal(found.coef_, fit(pos_label=label, **how).coef_)
+
+
 @pytest.mark.parametrize("other", ["labels", "weights", "groups"])
 def test_the_sums_of_other_columns_are_refused(tmp_path, other):
     """A permutation has the same counts."""

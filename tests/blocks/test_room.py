@@ -7,7 +7,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import scaleshift as ss
-from scaleshift.blocks import fitting, passes, room
+from scaleshift.blocks import computing, fitting, passes, room
 from scaleshift.blocks.plan import Pass, explain
 from scaleshift.blocks.room import Room
 from scaleshift.blocks.rows import as_rows
@@ -134,6 +134,65 @@ def test_a_scheduler_is_asked_once_for_many_passes(small_worker):
     for _ in range(5):
         assert room.of(small_worker) == Room(100_000_000, 2, 1, "a worker")
     assert len(asked) == 1
+
+
+def test_one_large_block_among_small_ones_is_not_counted_once_a_thread(monkeypatch):
+    small_machine(monkeypatch, 200_000_000)
+    uneven = da.from_array(NotRead(), chunks=((N // 4 * 3, *[N // 40] * 10), D), asarray=False)
+    with dask.config.set(num_workers=4):
+        room.refuse_blocks(as_rows(uneven), lambda: None)
+        small_machine(monkeypatch, 100_000_000)
+        with pytest.raises(DoesNotFitError, match=r"4 blocks of up to 300,000 rows, 107 MB in all, would"):
+            room.refuse_blocks(as_rows(uneven), lambda: None)
+
+
+@pytest.mark.parametrize("chosen", ["synchronous", "single-threaded"])
+def test_a_scheduler_without_threads_holds_one_block(monkeypatch, chosen):
+    small_machine(monkeypatch, 200_000_000)
+    with dask.config.set(num_workers=4, scheduler=chosen):
+        room.refuse_blocks(as_rows(unread(N // 4 * 3, 3 * N)), lambda: None)
+
+
+def test_a_client_that_computes_nothing_is_not_asked(small_worker):
+    with dask.config.set(scheduler="threads"):
+        assert computing.client() is None
+    assert computing.client() is small_worker
+
+
+class Cluster:
+    """Workers of any memory and threads, as a scheduler tells of them."""
+
+    status = "running"
+
+    def __init__(self, *workers):
+        self.workers = [{"memory_limit": limit, "nthreads": n} for limit, n in workers]
+
+    def scheduler_info(self, n_workers):
+        return {"workers": dict(enumerate(self.workers))}
+
+
+@pytest.mark.parametrize(
+    ("workers", "expected"),
+    [
+        ([(10**9, 1), (64 * 10**9, 16)], (10**9, 1)),
+        ([(10**9, 1), (8 * 10**9, 16)], (8 * 10**9, 16)),
+        ([(10**9, 2), (0, 64)], (10**9, 2)),
+        ([], (None, 1)),
+    ],
+)
+def test_memory_and_threads_are_those_of_one_worker(workers, expected):
+    there = Cluster(*workers)
+    with dask.config.set(scheduler=there):
+        found = room.of(there)
+    assert (found.n_bytes, found.n_threads) == expected
+
+
+def test_workers_that_have_come_since_are_asked_before_a_job_is_refused():
+    there = Cluster((100_000_000, 1))
+    with dask.config.set(scheduler=there):
+        assert room.of(there).n_bytes == 100_000_000
+        there.workers[:] = [{"memory_limit": 10**9, "nthreads": 1}]
+        room.refuse_blocks(as_rows(unread(N)), computing.client)
 
 
 # A plan ------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import scaleshift as ss
-from scaleshift.blocks import computing, graph, passes
+from scaleshift.blocks import computing, graph, lost, passes
 from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import ClusterError
 
@@ -101,6 +101,13 @@ def test_rows_that_are_summed_inside_one_task_are_named(one_worker, study, monke
 
 def deadly_at_once(block):
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_merge_and_rows_of_a_piece_are_told_too():
+    rows = as_rows(da.from_array(X, chunks=(10, -1))).between(15, 40)
+    leaves, root = graph.reduction(summed, np.add, rows, {})
+    assert lost.place_of((root,), {(root.name,)}) == "states that were merged"
+    assert lost.place_of((root,), {(leaves.name, 1, 0)}) == "rows 20-29 (10 x 2 values a block)"
 
 
 @pytest.mark.parametrize("fold_bytes", [graph.FOLD_BYTES, 0])

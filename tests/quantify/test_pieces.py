@@ -104,6 +104,16 @@ def test_other_rows_samples_or_models_are_refused(tmp_path):
             model.predict(data, checkpoint=tmp_path / "kept")
 
 
+def test_other_names_of_samples_and_other_foreign_labels_are_refused(tmp_path):
+    model = ss.DFM(random_state=0, n_bootstrap=20).fit(X[SOURCE], np.where(Y[SOURCE] == "c", None, Y[SOURCE]))
+    model.predict(cells(), checkpoint=tmp_path / "kept")
+    names, labels = np.char.add("new-", SAMPLE), np.where(CLASS == 2, np.roll(Y, 1), Y)
+    for sample, y in [(names, Y), (SAMPLE, labels)]:
+        data = ss.as_cells(da.from_array(X, chunks=(250, 3)), sample, y)
+        with pytest.raises(DataError, match="is of other data or parameters"):
+            model.predict(data, checkpoint=tmp_path / "kept")
+
+
 def test_samples_in_no_order_are_answered_at_once(tmp_path):
     model = MODELS["fourier"].fit(X[SOURCE], Y[SOURCE])
     order = RNG.permutation(N)
