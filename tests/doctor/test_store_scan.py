@@ -92,8 +92,8 @@ def test_a_damaged_chunk_is_told_with_its_rows_and_samples(study, array, damage)
     damage(study / array / ("c/3/0" if array == "X" else "c/3"))
     fault = named(study, f"chunk 3 of {array}")
     assert fault.status == "problem"
-    assert fault.value.startswith("rows 192-255 of b, c: is ")
-    assert ("is missing" if damage is removed else "its checksum is wrong") in fault.value
+    damaged = "is damaged: its checksum is wrong" if damage is flip else "is damaged: it is no whole chunk"
+    assert fault.value == f"rows 192-255 of b, c: {'is missing' if damage is removed else damaged}"
     assert fault.facts["rows"] == [192, 256]
     assert fault.facts["samples"] == ["b", "c"]
     assert named(study, "chunks").facts["n_damaged"] == 1
@@ -209,8 +209,11 @@ def test_links_are_problems(study, tmp_path):
     chunk.rename(tmp_path / "elsewhere")
     chunk.symlink_to(tmp_path / "elsewhere")
     (study / "obs/more").symlink_to(tmp_path, target_is_directory=True)
-    (found,) = problems(study)
-    assert (found.name, found.facts["files"]) == ("links", ["X/c/2/0", "obs/more"])
+    unread, chunks, sample, links = problems(study)
+    assert (unread.name, chunks.facts["n_damaged"]) == ("chunk 2 of X", 1)
+    assert f"is not read: {chunk} is a link" in unread.value
+    assert "1 not to be compared, for a damaged chunk" in sample.value
+    assert (links.name, links.facts["files"]) == ("links", ["X/c/2/0", "obs/more"])
 
 
 def test_cells_that_are_not_committed_are_told(study):
