@@ -295,6 +295,20 @@ def test_a_group_of_another_tool_is_read_and_its_lack_of_checksums_told(tmp_path
     assert "rows 300-399: cannot be read" in named(tmp_path / "other.zarr", "chunk 3 of x").value
 
 
+def test_chunks_that_another_tool_calls_otherwise_are_not_foreign(tmp_path):
+    group = zarr.create_group(tmp_path / "other.zarr", zarr_format=3)
+    for name, separator in (("v2", "."), ("v2", "/"), ("default", ".")):
+        keys = {"name": name, "separator": separator}
+        title = f"{name}{len(list(group))}"
+        group.create_array(title, data=np.ones((20, 3)), chunks=(10, 3), chunk_key_encoding=keys)
+    assert [f.name for f in findings(tmp_path / "other.zarr")["files"]] == ["files"]
+
+
+def test_a_url_without_a_store_is_told():
+    (found,) = problems("memory://nothing")
+    assert found.value == "memory://nothing is no Zarr group: is missing"
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
