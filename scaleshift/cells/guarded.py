@@ -218,7 +218,7 @@ def framing(metadata: Mapping[str, Any], place: str) -> Framing | None:
     if metadata.get("zarr_format") == 2:  # whose checksums stand in front
         names = [_name(codec) for codec in (*(metadata.get("filters") or ()), metadata.get("compressor"))]
         return _framed(names, (), place)
-    codecs = metadata.get("codecs") or ()
+    codecs = list(metadata.get("codecs") or ())
     names = [_name(codec) for codec in codecs]
     if names != [SHARDS]:
         return _framed(names, (CHECKSUM,), place)

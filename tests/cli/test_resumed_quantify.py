@@ -74,9 +74,10 @@ def ended_after(lives, monkeypatch, *arguments):
         if len(kept) == lives:
             raise Ended
 
-    with monkeypatch.context() as patched, pytest.raises(Ended):
+    with monkeypatch.context() as patched:
         patched.setattr(Kept, "write", mortal)
-        CliRunner().invoke(main, ["quantify", *map(str, arguments)])
+        with pytest.raises(Ended):
+            CliRunner().invoke(main, ["quantify", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
