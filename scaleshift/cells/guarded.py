@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from zarr.abc.store import ByteRequest, RangeByteRequest, Store
+from zarr.abc.store import ByteRequest, RangeByteRequest, Store, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype, default_buffer_prototype
 from zarr.storage import LocalStore, WrapperStore
 
@@ -66,7 +66,7 @@ class GuardedStore(WrapperStore[Store]):
     def __init__(self, store: Store) -> None:
         super().__init__(store)
         self._root = os.fspath(store.root) if isinstance(store, LocalStore) else None
-        self._framing: dict[str, Framing | None] = {}  # by array; None: without Blosc
+        self._framing: dict[str, Framing | None] = {}  # by an array's metadata; None: without Blosc
 
     def __str__(self) -> str:
         return str(self._store)
@@ -88,7 +88,7 @@ class GuardedStore(WrapperStore[Store]):
             metadata, place = json.loads(value.to_bytes()), self._place(key)
             refuse_codecs(metadata, place)
             if isinstance(metadata, dict) and "shape" in metadata:
-                self._framing[folder] = framing(metadata, place)
+                self._framing[key] = framing(metadata, place)
         elif value is not None and name not in METADATA:
             framed = await self._framing_of(folder)
             if framed is not None:
@@ -109,6 +109,7 @@ class GuardedStore(WrapperStore[Store]):
     async def set(self, key: str, value: Buffer) -> None:
         """Write."""
         self._refuse_elsewhere(key)
+        self._framing.pop(key, None)
         await super().set(key, value)
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
@@ -132,18 +133,20 @@ class GuardedStore(WrapperStore[Store]):
 
     async def _framing_of(self, folder: str) -> Framing | None:
         """Of the array that a chunk's folder lies in: as a rule known since the array was opened."""
-        around = [folder]
-        while around[-1]:
-            around.append(around[-1].rpartition("/")[0])
-        for array in around:
-            if array in self._framing:
-                return self._framing[array]
-        for array in around:
-            for name in ARRAYS:
-                await self.get(f"{array}/{name}".lstrip("/"), default_buffer_prototype())
-            if array in self._framing:
-                return self._framing[array]
-        return None
+        around = [f"{folder}/{name}".lstrip("/") for name in ARRAYS]
+        while folder:
+            folder = folder.rpartition("/")[0]
+            around += [f"{folder}/{name}".lstrip("/") for name in ARRAYS]
+        if not any(key in self._framing for key in around):
+            for key in around:
+                await self.get(key, default_buffer_prototype())
+        found = {self._framing[key] for key in around if key in self._framing}
+        if len(found) > 1:  # which of them would Zarr go by?
+            known = " and ".join(key for key in around if key in self._framing)
+            raise DataError(
+                f"{self._place('')}: {known} describe the same chunks, and not alike: write the data again"
+            )
+        return found.pop() if found else None
 
     def _place(self, key: str) -> str:
         return key if self._root is None else os.path.join(self._root, key)
@@ -195,7 +198,11 @@ def _named(metadata: Any) -> Iterator[Any]:
 
 
 def _name(codec: Any) -> Any:
-    return codec.get("name", codec.get("id")) if isinstance(codec, dict) else codec
+    """Under `name` in v3, `id` in v2; under both, each format would take another."""
+    if not isinstance(codec, dict):
+        return codec
+    names = [codec[key] for key in ("name", "id") if key in codec]
+    return names[0] if len(names) == 1 else " or ".join(map(str, names))
 
 
 def framing(metadata: Mapping[str, Any], place: str) -> Framing | None:
@@ -206,18 +213,19 @@ def framing(metadata: Mapping[str, Any], place: str) -> Framing | None:
     DataError
         If that is packed again, or twice, so that nobody could tell where a frame ends before it is unpacked.
     """
-    if "zarr_format" in metadata and metadata["zarr_format"] == 2:
-        names = [_name(codec) for codec in (*(metadata.get("filters") or ()), metadata.get("compressor"))]
-        return _framed(names, place)
-    codecs = metadata.get("codecs") or []
-    if SHARDS not in map(_name, codecs):
-        return _framed([_name(codec) for codec in codecs], place)
-    shards = codecs[0]["configuration"]
-    inner = _framed([_name(codec) for codec in shards["codecs"]], place)
-    if inner is None:
+    if not set(_named(metadata)) & set(BLOSC):
         return None
+    if metadata.get("zarr_format") == 2:  # whose checksums stand in front
+        names = [_name(codec) for codec in (*(metadata.get("filters") or ()), metadata.get("compressor"))]
+        return _framed(names, (), place)
+    codecs = list(metadata.get("codecs") or ())
+    names = [_name(codec) for codec in codecs]
+    if names != [SHARDS]:
+        return _framed(names, (CHECKSUM,), place)
+    shards = codecs[0]["configuration"]
+    inner = _framed([_name(codec) for codec in shards["codecs"]], (CHECKSUM,), place)  # no shards again
     of_index = [_name(codec) for codec in shards.get("index_codecs", ())]
-    if len(codecs) > 1 or of_index not in (["bytes"], ["bytes", CHECKSUM]):
+    if of_index not in (["bytes"], ["bytes", CHECKSUM]):
         raise _unclear(place)
     outer = metadata["chunk_grid"]["configuration"]["chunk_shape"]
     n_inner = math.prod(n // m for n, m in zip(outer, shards["chunk_shape"], strict=True))
@@ -225,14 +233,12 @@ def framing(metadata: Mapping[str, Any], place: str) -> Framing | None:
     return Framing(inner.behind, n_inner, index_bytes, shards.get("index_location", "end") == "start")
 
 
-def _framed(names: Sequence[Any], place: str) -> Framing | None:
+def _framed(names: Sequence[Any], checksums: Sequence[str], place: str) -> Framing:
+    """How Blosc's frame lies in what a list of codecs makes, one after the other."""
     at = [i for i, name in enumerate(names) if name in BLOSC]
-    if not at:
-        return None
-    behind = names[at[0] + 1 :]
-    if len(at) > 1 or set(behind) - {CHECKSUM}:
+    if len(at) != 1 or SHARDS in names or set(names[at[0] + 1 :]) - set(checksums):
         raise _unclear(place)
-    return Framing(4 * len(behind))
+    return Framing(4 * (len(names) - 1 - at[0]))
 
 
 def _unclear(place: str) -> DataError:
@@ -245,20 +251,27 @@ def _unclear(place: str) -> DataError:
 def refuse_forged(value: Buffer, framed: Framing, part: ByteRequest | None, place: str) -> None:
     """Raise DataError where the header of a frame of Blosc tells another length than it has."""
     if not framed.n_inner:
-        if part is None:
-            _refuse_frame(value, framed, place)
-        return
-    if part is None:  # a whole shard
-        index = value[: framed.index_bytes] if framed.index_first else value[-framed.index_bytes :]
-        for at, length in INDEX.iter_unpack(index.to_bytes()[: INDEX.size * framed.n_inner]):
-            if at != NO_CHUNK:
-                _refuse_frame(value[at : at + length], framed, place)
-    elif isinstance(part, RangeByteRequest) and not (framed.index_first and part.start == 0):
         _refuse_frame(value, framed, place)
+        return
+    start = part.start if isinstance(part, RangeByteRequest) else None
+    at_index = start == 0 if framed.index_first else isinstance(part, SuffixByteRequest)
+    if part is not None and not at_index:  # a chunk of the shard
+        _refuse_frame(value, framed, place)
+        return
+    index = value[: framed.index_bytes] if framed.index_first else value[-framed.index_bytes :]
+    for at, length in INDEX.iter_unpack(index.to_bytes()[: INDEX.size * framed.n_inner]):
+        if at == NO_CHUNK:
+            continue
+        if framed.index_first and at < framed.index_bytes:  # would be asked for as the index is
+            raise DataError(f"{place} is no whole shard: a chunk would lie in its index")
+        if part is None:
+            _refuse_frame(value[at : at + length], framed, place)
 
 
 def _refuse_frame(frame: Buffer, framed: Framing, place: str) -> None:
     n = len(frame) - framed.behind
-    packed = HEADER.unpack(frame[: HEADER.size].to_bytes())[-1] if n >= HEADER.size else None
+    if n < HEADER.size:
+        raise DataError(f"{place} is no whole chunk: {len(frame)} bytes hold no header of Blosc")
+    packed = HEADER.unpack(frame[: HEADER.size].to_bytes())[-1]
     if packed != n:
         raise DataError(f"{place} is no whole chunk: Blosc would read {packed} bytes of {n}")

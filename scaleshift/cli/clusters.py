@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +22,7 @@ KINDS = {
 
 @contextlib.contextmanager
 def on(scheduler: str) -> Iterator[None]:
-    """Be on the cluster that --scheduler asks for; end what was started, also at Ctrl-C and SIGTERM.
+    """Be on the cluster that --scheduler asks for; end what was started, also where `stopping.heard` raises.
 
     Parameters
     ----------
@@ -38,14 +36,13 @@ def on(scheduler: str) -> Iterator[None]:
     """
     from scaleshift import cluster
 
-    with _terminated():
-        try:
-            where, options = asked(scheduler)
-            client = cluster.connect(where, **options)
-        except ClusterError as error:
-            raise ClusterError(f"--scheduler {_shown(scheduler)}: {error}") from error
-        with client:
-            yield
+    try:
+        where, options = asked(scheduler)
+        client = cluster.connect(where, **options)
+    except ClusterError as error:
+        raise ClusterError(f"--scheduler {_shown(scheduler)}: {error}") from error
+    with client:
+        yield
 
 
 def asked(scheduler: str) -> tuple[str, dict[str, Any]]:
@@ -117,20 +114,3 @@ def _shown(scheduler: str) -> str:
     from scaleshift.cluster.existing import public
 
     return public(scheduler) if "://" in scheduler else scheduler
-
-
-@contextlib.contextmanager
-def _terminated() -> Iterator[None]:
-    """End by an exception at SIGTERM, as batch systems send it: pods and jobs would stay without."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def end(number: int, _: Any) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

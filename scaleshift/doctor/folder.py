@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+import zarr
+
 METADATA = "zarr.json"
 # As zarr and this package name what they put in place as a whole when it is complete.
 STAGED = re.compile(r".*\.partial|\..+-[0-9a-f]{32}")
@@ -78,7 +80,7 @@ def leftovers(found: Listing, grids: Mapping[str, Grid]) -> Leftovers:
     ----------
     found : Listing
     grids : mapping of str to Grid
-        Of the arrays that could be opened.
+        Of the arrays that could be opened, and have our keys.
     """
     left = Leftovers([], [], [])
     nodes = {*found.arrays, *found.groups, *found.unreadable}
@@ -98,6 +100,11 @@ def leftovers(found: Listing, grids: Mapping[str, Grid]) -> Leftovers:
         elif not any(path.startswith(f"{name}/") for name in unknown):  # whose chunks nobody can tell
             left.foreign.append(path)
     return left
+
+
+def has_our_keys(array: zarr.Array) -> bool:
+    """Whether its chunks are called NAME/c/0/0."""
+    return bool(array.metadata.encode_chunk_key((1, 2)) == "c/1/2")
 
 
 def _chunk(path: str) -> tuple[str, tuple[int, ...] | None]:

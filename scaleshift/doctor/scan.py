@@ -16,6 +16,7 @@ from scaleshift.cells.intake.checksum import combine
 from scaleshift.cells.manifest import INDEX, LABEL_CODES, SAMPLE_CODES, Manifest
 from scaleshift.cells.reader import CompleteStore, read_text, store_at
 from scaleshift.cells.schema import UNLABELLED, X
+from scaleshift.errors import DataError
 
 BY_CELL = (X, SAMPLE_CODES, LABEL_CODES, INDEX)
 TASKS = 256  # runs of chunks at most, or 4 a thread where that is more
@@ -228,10 +229,10 @@ def in_words(error: Exception) -> str:
     said = " ".join(str(error).split())
     if "checksum" in said:
         return "is damaged: its checksum is wrong"
-    if "is no whole chunk" in said:
+    if "no whole chunk" in said:
         return "is damaged: it is no whole chunk"
-    if "is a link or a special file" in said:
-        return "is a link or a special file, which is not read"
+    if isinstance(error, DataError):  # of what guards the store
+        return f"is not read: {said[:LETTERS]}"
     return f"cannot be read: {type(error).__name__}: {said[:LETTERS]}"
 
 

@@ -106,11 +106,15 @@ def _zarr_store(location: str) -> dict[str, list[Finding]]:
     study, manifest, is_study = _study(location)
     local = "://" not in location
     found = folder.listing(location) if local else None
-    names = found.arrays if found else _members(location)
-    if local and not (found and (found.arrays or found.groups)):
-        is_old = (Path(location) / ".zgroup").exists()
+    try:
+        names = found.arrays if found else _members(location)
+    except Exception as error:  # whatever zarr and the server at a URL raise
+        return {"store": [Finding("path", "problem", f"{location} is no Zarr group: {scan.in_words(error)}")]}
+    if found and not (found.arrays or found.groups or found.unreadable):
+        is_old = any((Path(location) / name).exists() for name in (".zgroup", ".zarray"))
         what = "Zarr v2, which is not scanned" if is_old else "nothing to scan"
-        return {"store": [Finding("path", "problem", f"{location} is no Zarr v3 store: {what}")]}
+        advice = "scaleshift ingest makes a study of it, if AnnData wrote it" if is_old else ""
+        return {"store": [Finding("path", "problem", f"{location} is no Zarr v3 store: {what}", advice)]}
     arrays, broken = _opened(location, names)
     if found:
         broken |= {name or "/": why for name, why in found.unreadable.items()}
@@ -270,7 +274,7 @@ def _folder(
     found: folder.Listing, arrays: Mapping[str, zarr.Array], manifest: Manifest | None
 ) -> Iterator[Finding]:
     """What lies in the folder beside what is read."""
-    grids = {name: _grid(name, array, manifest) for name, array in arrays.items()}
+    grids = {n: _grid(n, array, manifest) for n, array in arrays.items() if folder.has_our_keys(array)}
     left = folder.leftovers(found, grids)
     if found.links:
         advice = "what they lead to can change without notice: put the files themselves here"

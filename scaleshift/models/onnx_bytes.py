@@ -72,6 +72,8 @@ def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
     at = 0
     while at < len(message):
         key, at = _number(message, at)
+        if key >> 32:  # readers of C++ drop those bits, and see another field
+            raise ValueError
         kind = key & 7
         if kind == NUMBER:
             value, at = _number(message, at)

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import scaleshift as ss
+from scaleshift.blocks.resuming import Kept
 from scaleshift.cli import main
 from scaleshift.quantify import pieces
 
@@ -59,6 +60,26 @@ def killed_after(lives, study, output):
     return subprocess.run([*command, "--output", str(output)], capture_output=True, timeout=120).returncode
 
 
+class Ended(BaseException):
+    """What nothing between a part that is written and the test stops: as good as a process that is killed."""
+
+
+def ended_after(lives, monkeypatch, *arguments):
+    """The command line in this process, up to where so many parts are kept."""
+    write, kept = Kept.write, []
+
+    def mortal(self, name, made):
+        write(self, name, made)
+        kept.append(name)
+        if len(kept) == lives:
+            raise Ended
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Kept, "write", mortal)
+        with pytest.raises(Ended):
+            CliRunner().invoke(main, ["quantify", *map(str, arguments)])
+
+
 @pytest.fixture(scope="module")
 def interrupted(study, tmp_path_factory):
     """The output folder of a run that was killed after choice, two passes, model and two of seven samples."""
@@ -96,9 +117,9 @@ def counting(each, answered):
     return counted
 
 
-def test_what_is_kept_of_another_job_is_not_gone_on_with(study, tmp_path):
+def test_what_is_kept_of_another_job_is_not_gone_on_with(study, tmp_path, monkeypatch):
     output = tmp_path / "results"
-    assert killed_after(3, study, output) == -signal.SIGKILL
+    ended_after(3, monkeypatch, study, *ARGUMENTS, "--output", output)
     found = quantify(study, output, "--resume", "--seed", "1")
     assert found.exit_code == 1
     assert "--resume: " in found.stderr
@@ -127,12 +148,11 @@ def test_another_folder_of_that_name_is_left_alone(study, tmp_path):
     assert (tmp_path / "results" / "unfinished" / "thesis.txt").read_text() == "mine"
 
 
-def test_a_saved_model_goes_on_too(study, tmp_path):
+def test_a_saved_model_goes_on_too(study, tmp_path, monkeypatch):
     assert quantify(study, tmp_path / "first", "--save-model", str(tmp_path / "model")).exit_code == 0
     output = tmp_path / "results"
-    command = [sys.executable, "-c", MORTAL, "3", "quantify", str(study), "--model", str(tmp_path / "model")]
-    killed = subprocess.run([*command, "--output", str(output)], capture_output=True, timeout=120)
-    assert killed.returncode == -signal.SIGKILL
+    ended_after(3, monkeypatch, study, "--model", tmp_path / "model", "--output", output)
+    assert (output / "unfinished" / "samples").is_dir()
     arguments = ["quantify", str(study), "--model", str(tmp_path / "model"), "--output"]
     resumed = CliRunner().invoke(main, [*arguments, str(output), "--resume"])
     assert resumed.exit_code == 0, resumed.output

@@ -14,7 +14,10 @@ from distributed import Client, LocalCluster
 
 import scaleshift as ss
 
-SIGNALS = [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+SIGNALS = [  # of Ctrl-C the fit without a checkpoint tells too
+    pytest.param(signal.SIGINT, 130, "interrupted", marks=pytest.mark.slow),
+    (signal.SIGTERM, 143, "terminated"),
+]
 STOPPED = """
     import os, signal, sys
     import scaleshift.cli

@@ -161,34 +161,44 @@ def test_bytes_that_are_no_text_are_named(tmp_path):
 
 
 SCRIPT = """
-import os, sys, time
+import os, signal, time
+import click
 from distributed import get_client
-from scaleshift.cli import clusters
+from scaleshift.cli import Commands, options, stopping
 
-if __name__ == "__main__":
-    with clusters.on("processes:options.yaml"):
+@click.group(cls=Commands)
+def main():
+    pass
+
+@main.command()
+def wait():
+    stopping.goes_on(lambda: "the words of a verb")
+    with options.computing("processes:options.yaml", quiet=True):
         print(*get_client().run(os.getpid).values(), flush=True)
         time.sleep(60)
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it would be ignored
+    main()
 """
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 128 + signal.SIGTERM)]
-)
-def test_an_interrupt_ends_the_workers(tmp_path, number, code):
+@pytest.mark.parametrize(("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+def test_a_signal_ends_the_workers_and_the_verb_says_how_to_go_on(tmp_path, number, word):
     (tmp_path / "options.yaml").write_text("n_workers: 1\n")
     (tmp_path / "script.py").write_text(SCRIPT)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
-        [sys.executable, "script.py"],
+        [sys.executable, "script.py", "wait"],
         cwd=tmp_path,
         env=environment,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
     )
     worker = psutil.Process(int(process.stdout.readline()))
     process.send_signal(number)
-    process.communicate(timeout=60)
-    assert process.returncode == code
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert said == f"{word}: the words of a verb\n"
     assert not worker.is_running()

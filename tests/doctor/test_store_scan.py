@@ -92,9 +92,8 @@ def test_a_damaged_chunk_is_told_with_its_rows_and_samples(study, array, damage)
     damage(study / array / ("c/3/0" if array == "X" else "c/3"))
     fault = named(study, f"chunk 3 of {array}")
     assert fault.status == "problem"
-    assert fault.value.startswith("rows 192-255 of b, c: is ")
-    what = {flip: "is damaged", cut: "is damaged", emptied: "it is no whole chunk", removed: "is missing"}
-    assert what[damage] in fault.value
+    damaged = "is damaged: its checksum is wrong" if damage is flip else "is damaged: it is no whole chunk"
+    assert fault.value == f"rows 192-255 of b, c: {'is missing' if damage is removed else damaged}"
     assert fault.facts["rows"] == [192, 256]
     assert fault.facts["samples"] == ["b", "c"]
     assert named(study, "chunks").facts["n_damaged"] == 1
@@ -210,9 +209,11 @@ def test_links_are_problems(study, tmp_path):
     chunk.rename(tmp_path / "elsewhere")
     chunk.symlink_to(tmp_path / "elsewhere")
     (study / "obs/more").symlink_to(tmp_path, target_is_directory=True)
-    links = named(study, "links")
-    assert (links.status, links.facts["files"]) == ("problem", ["X/c/2/0", "obs/more"])
-    assert named(study, "chunk 2 of X").value.endswith("is a link or a special file, which is not read")
+    unread, chunks, sample, links = problems(study)
+    assert (unread.name, chunks.facts["n_damaged"]) == ("chunk 2 of X", 1)
+    assert f"is not read: {chunk} is a link" in unread.value
+    assert "1 not to be compared, for a damaged chunk" in sample.value
+    assert (links.name, links.facts["files"]) == ("links", ["X/c/2/0", "obs/more"])
 
 
 def test_cells_that_are_not_committed_are_told(study):
@@ -292,6 +293,20 @@ def test_a_group_of_another_tool_is_read_and_its_lack_of_checksums_told(tmp_path
     assert named(tmp_path / "other.zarr", "no checksum").facts["arrays"] == ["empty", "x"]
     cut(tmp_path / "other.zarr/x/c/3")
     assert "rows 300-399: cannot be read" in named(tmp_path / "other.zarr", "chunk 3 of x").value
+
+
+def test_chunks_that_another_tool_calls_otherwise_are_not_foreign(tmp_path):
+    group = zarr.create_group(tmp_path / "other.zarr", zarr_format=3)
+    for name, separator in (("v2", "."), ("v2", "/"), ("default", ".")):
+        keys = {"name": name, "separator": separator}
+        title = f"{name}{len(list(group))}"
+        group.create_array(title, data=np.ones((20, 3)), chunks=(10, 3), chunk_key_encoding=keys)
+    assert [f.name for f in findings(tmp_path / "other.zarr")["files"]] == ["files"]
+
+
+def test_a_url_without_a_store_is_told():
+    (found,) = problems("memory://nothing")
+    assert found.value == "memory://nothing is no Zarr group: is missing"
 
 
 @pytest.mark.parametrize(

@@ -61,10 +61,11 @@ def onnx(tensor, more=b"", in_node=False, name="probabilities"):
     return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
 
 
-def outside(location, length=36):
+def outside(location, length=36, beyond=0):
+    """Weights in another file; bits beyond those of a field's number are dropped by readers of C++."""
     entries = {"location": location, "offset": "0", "length": str(length)}
-    told = b"".join(field(13, field(1, key) + field(2, value)) for key, value in entries.items())
-    return field(1, 3) + field(1, 3) + field(2, 1) + field(8, "W") + told + field(14, 1)
+    told = b"".join(field(13 + beyond, field(1, key) + field(2, value)) for key, value in entries.items())
+    return field(1, 3) + field(1, 3) + field(2, 1) + field(8, "W") + told + field(14 + beyond, 1)
 
 
 def inside(shape=(3, 3), n=9):
@@ -108,6 +109,7 @@ FORGED = {
     "weights_anywhere.onnx": lambda root: onnx(outside(f"{root}/secret.txt")),
     "weights_of_a_node.onnx": lambda root: onnx(outside("../secret.txt"), in_node=True),
     "weights_of_a_device.onnx": lambda root: onnx(outside("/dev/zero", 2**40)),
+    "weights_of_a_number_too_long.onnx": lambda root: onnx(outside("weights.bin", beyond=2**29)),
     "huge_shape.onnx": lambda root: onnx(inside((2**31, 2**31))),
     "no_such_width.onnx": lambda root: onnx(inside((2**20, 3))),
     "escapes.onnx": lambda root: onnx(inside((3, 4)), name="\x1b[2J\x1b]0;prob\x07"),
