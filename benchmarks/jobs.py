@@ -29,6 +29,7 @@ from slices_out_of_core import arrays_of
 
 import scaleshift as ss
 from scaleshift.blocks import graph
+from scaleshift.cluster.settings import chosen
 from scaleshift.encoding import encode
 from scaleshift.kernels import dispatch
 
@@ -160,7 +161,7 @@ def cluster_of(
     n_workers: int, folder: Path, as_default: bool = True
 ) -> Iterator[tuple[LocalCluster, Client, Watch]]:
     """Worker processes of one thread, which nannies start again, with their kernels loaded."""
-    settings = {"distributed.scheduler.allowed-failures": ALLOWED_FAILURES}
+    settings = chosen({"allowed_failures": ALLOWED_FAILURES})  # as `ss.cluster.connect` has them
     with (
         dask.config.set(settings),
         LocalCluster(

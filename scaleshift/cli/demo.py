@@ -11,7 +11,8 @@ from scaleshift.cli import options
 from scaleshift.cli.choice import Wanted
 from scaleshift.cli.opening import Opening
 from scaleshift.cli.output import gated_shares
-from scaleshift.cli.quantify import deliver, run
+from scaleshift.cli.quantified import deliver
+from scaleshift.cli.quantify import run
 from scaleshift.errors import DataError
 
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-import pandas as pd
 import xarray as xr
 from click.core import ParameterSource
-from rich.console import Console
 
 from scaleshift.cli import options, planned, stopping
 from scaleshift.cli.choice import AUTO, OPTIONS, Wanted
 from scaleshift.cli.opening import EVERY, Opening
 from scaleshift.cli.origin import with_origin
-from scaleshift.cli.output import beside_gates, gated_shares, parents_of, plain, write
+from scaleshift.cli.output import gated_shares, parents_of
+from scaleshift.cli.quantified import deliver
 from scaleshift.cli.unfinished import Unfinished
 from scaleshift.errors import DataError
 from scaleshift.quantify import methods
@@ -28,8 +26,8 @@ from scaleshift.quantify.flags import codes
 if TYPE_CHECKING:
     from scaleshift.blocks.plan import Plan
 
-MIN_WIDTH = 60
 ALARM = 3  # exit code: done, and a threshold was passed
+OF_THE_PLAN = "of learning from the source; choosing a method (--method auto) and answering come on top"
 OF_THE_PREDICTION = ("n_bootstrap", "level", "resample", "invalid")
 OF_THE_FIT = ("source", "method", "bandwidth", "n_features", "seed", "markers")  # a saved model has its own
 
@@ -183,6 +181,8 @@ def quantify(
 
     A run that was interrupted goes on where it stopped: the same command with --resume.
     """
+    unfinished = Unfinished(output, resume)
+    stopping.goes_on(unfinished.way)
     _one_way_to_learn(context, source, model)
     if "S" in alarm and not settings["n_bootstrap"]:
         raise click.UsageError("--alarm S is the test of label shift, which --bootstrap 0 leaves out")
@@ -192,10 +192,10 @@ def quantify(
     if model is None:
         wanted.check()
     options.make_folder(None if plan_only else output)
-    unfinished = Unfinished(output, resume)
-    stopping.goes_on(unfinished.way)
-    with options.computing(scheduler, quiet):
+    with options.computing(scheduler, quiet), unfinished.alone():
         if plan_only:
+            if model is None and not as_json and not quiet:
+                click.echo(OF_THE_PLAN, err=True)
             planned.end(context, _plan(store, source, target, model, wanted, markers, scaling), as_json)
         if model is not None:
             prediction = _given(context, OF_THE_PREDICTION)
@@ -278,8 +278,9 @@ def run(
     targets = others if target is None else study.select(target, "--target")
     if not targets:
         raise click.UsageError("--source selects every sample: none is left to quantify; pass --target all")
-    unfinished.begin({**study.told, "sources": sources, "targets": targets, **wanted.told}, wanted.seed)
     labelled = study.labelled(sources)
+    job = {**study.told, "sources": sources, "targets": targets, **wanted.told}
+    unfinished.begin(job, wanted.seed, labelled)
     name, why = unfinished.part("choice", lambda: tuple(wanted.choose(labelled)))
     model = unfinished.part("model", lambda: wanted.fitted(name, labelled, unfinished.folder("fit")))
     if save_model is not None:
@@ -326,54 +327,3 @@ def opened(
     learned = None if fitted.treatment_ is None else fitted.treatment_["scaling"] or "none"
     study = Opening(store, fitted.markers_, scaling or learned)
     return fitted, study, list(study.manifest.samples) if target is None else study.select(target, "--target")
-
-
-def deliver(
-    result: xr.Dataset,
-    gated: pd.DataFrame | None,
-    output: Path | None,
-    as_json: bool,
-    quiet: bool,
-    parents: Mapping[Any, Any] | None = None,
-) -> None:
-    """Print a result, and write it where --output says."""
-    from scaleshift import report
-    from scaleshift.report.table import printable
-
-    # Written first: nobody may be reading what is printed.
-    remarks = [f"method: {result.attrs['choice']}"] if "choice" in result.attrs else []
-    remarks += [] if output is None else write(result, output, gated, parents)
-    if as_json:
-        click.echo(json.dumps(to_json(result), indent=2))
-    else:
-        width = max(Console().width, MIN_WIDTH)  # a narrower terminal wraps lines, but no number is cut
-        Console(width=width).print(report.text(result, width=width))
-        remarks += [] if gated is None else [beside_gates(result, gated)]
-    for remark in [] if quiet else remarks:
-        click.echo(printable(remark), err=True)  # names come from files
-
-
-def to_json(result: xr.Dataset) -> dict[str, Any]:
-    """The result for machines; NaN becomes null. Version 1 of the schema."""
-    from scaleshift.report.about import LISTS
-    from scaleshift.report.metadata import sample_columns
-
-    columns = {str(name): variable.values.tolist() for name, variable in result.data_vars.items()}
-    scalars = {name: columns.pop(name) for name in list(columns) if not result[name].dims}
-    labels = result["label"].values.tolist()
-    by_label = [name for name in columns if "label" in result[name].dims]
-    described = {name: values.tolist() for name, values in sample_columns(result, ()).items()}
-    samples = []
-    for i, sample in enumerate(result["sample"].values.tolist()):
-        metadata = {name: plain(values[i]) for name, values in described.items()}
-        rest = {name: plain(values[i]) for name, values in columns.items() if name not in by_label}
-        shares = [
-            {"label": label, **{name: plain(columns[name][i][j]) for name in by_label}}
-            for j, label in enumerate(labels)
-        ]
-        flags = {"flag_codes": codes(rest["flag"])}
-        samples.append({"sample": sample, "metadata": metadata, **rest, **flags, "labels": shares})
-    attributes = {str(k): plain(v) for k, v in {**result.attrs, **scalars}.items()}
-    for name in {"parameters", *LISTS} & set(attributes):  # a dataset's attributes are text
-        attributes[name] = json.loads(attributes[name])
-    return {"schema": "scaleshift.quantify/1", "attributes": attributes, "samples": samples}

@@ -17,6 +17,10 @@ SETTINGS: dict[str, Any] = {
     # A worker that is nearly full takes no further task, and is started anew before the kernel kills it.
     "distributed.worker.memory.pause": 0.8,
     "distributed.worker.memory.terminate": 0.95,
+    # Dask keeps the last thousand messages of each connection, parameters and results in them, and the last
+    # hundred graphs, for whoever looks for a fault: hundreds of megabytes after a night of small jobs.
+    "distributed.admin.low-level-log-length": 50,
+    "distributed.diagnostics.computations.max-history": 10,
 }
 # On this machine workers are there at once: where all stay full, or are gone, for so long, none will come.
 ON_THIS_MACHINE: dict[str, Any] = {"distributed.scheduler.no-workers-timeout": "5 minutes"}

@@ -75,9 +75,8 @@ def _each(
 ) -> list[Answers]:
     """Answers for every piece; on a cluster as many pieces at a time as its threads want."""
     n_blocks = 1 if rows.is_one_block else rows.x.numblocks[0]
-    wanted = (
-        BLOCKS_AHEAD * graph.n_threads() * min(len(parts) / n_blocks, 1)
-    )  # a piece has one block at least
+    share = min(len(parts) / n_blocks, 1)  # of a thread's blocks: a piece has one at least
+    wanted = BLOCKS_AHEAD * graph.n_threads() * share
     at_once = max(1, round(wanted)) if graph.client() is not None and not rows.in_memory else 1
 
     def one(number: int) -> Answers:

@@ -1,11 +1,13 @@
 """scaleshift quantify, killed and resumed: the same files to the byte, and nothing finished is done again."""
 
+import shutil
 import signal
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+import zarr
 from click.testing import CliRunner
 
 import scaleshift as ss
@@ -159,3 +161,38 @@ def test_a_saved_model_goes_on_too(study, tmp_path, monkeypatch):
     assert CliRunner().invoke(main, [*arguments, str(tmp_path / "whole")]).exit_code == 0
     for name in ("proportions.csv", "gated.csv"):
         assert (output / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_a_model_of_other_cells_is_not_gone_on_with(study, tmp_path):
+    """Whatever the study says of itself: its intensities were written over."""
+    path = shutil.copytree(study, tmp_path / "study.zarr")
+    output = tmp_path / "results"
+    assert killed_after(4, path, output) == -signal.SIGKILL
+    assert (output / "unfinished" / "model").is_dir()
+    zarr.open_array(path / "X", mode="r+")[: N // 9] += 1
+    found = quantify(path, output, "--resume")
+    assert found.exit_code == 1
+    assert "is of another study, selection or option" in found.stderr
+    assert quantify(path, output).exit_code == 0
+
+
+def test_a_run_that_failed_at_once_is_no_run_to_go_on_with(study, tmp_path):
+    path = shutil.copytree(study, tmp_path / "study.zarr")
+    chunk = path / "X" / "c" / "0" / "0"
+    whole = chunk.read_bytes()
+    chunk.write_bytes(whole[:-1])
+    found = quantify(path, tmp_path / "results")
+    assert (found.exit_code, "chunk 0 of X" in found.stderr) == (1, True)
+    chunk.write_bytes(whole)
+    assert quantify(path, tmp_path / "results").exit_code == 0
+
+
+def test_a_run_whose_folder_is_gone_says_that_another_one_has_finished(study, tmp_path, monkeypatch):
+    def other_run(*given):
+        shutil.rmtree(tmp_path / "results" / "unfinished")
+        raise FileNotFoundError(2, "No such file or directory", "c")  # of a part that was being read
+
+    monkeypatch.setattr(pieces, "_each", other_run)
+    found = quantify(study, tmp_path / "results")
+    assert found.exit_code == 1
+    assert "results/unfinished is gone: another run of this command has finished meanwhile" in found.stderr
