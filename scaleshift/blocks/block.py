@@ -89,6 +89,7 @@ class Rows:
     unread: dict[str, Column] = field(default_factory=dict)  # columns that a pass does not need
     treatment: Treatment | None = None  # what is known of their transform and scaling
     first: int = 0  # absolute number of the first row: parts of rows have the noise of the whole
+    is_part: bool = False  # whether they were cut from others: blocks may be parts of blocks
 
     @property
     def is_one_block(self) -> bool:
@@ -164,7 +165,7 @@ class Rows:
             for group in (self.columns, self.unread)
         )
         x, first = self.x[begin:end], self.first + begin
-        return replace(self, x=x, columns=columns, unread=unread, first=first)
+        return replace(self, x=x, columns=columns, unread=unread, first=first, is_part=True)
 
     def as_dask(self) -> Rows:
         """The same rows with Dask arrays, one block at least."""

@@ -65,6 +65,9 @@ def reduction(
     leaves = on_blocks(leaf, rows, 1, np.empty((0, 0), object), {**parameters, **shared})
     if width * 8 > FOLD_BYTES:
         leaves = fold(leaves, merge, parameters, shared)
+    elif isinstance(rows, Rows) and rows.is_part and not rows.in_memory:
+        # Dask leaves reading, and cutting a block of X or of a column, tasks of their own.
+        leaves = fold(leaves, merge, parameters, shared, longest=1)
     return leaves, merge_tree(leaves, merge, shared)
 
 
@@ -155,23 +158,27 @@ def fold(
     merge: Merge,
     parameters: Mapping[str, Any] | None = None,
     shared: Mapping[str, Any] | None = None,
+    longest: int | None = None,
 ) -> da.Array:
     """Runs of consecutive blocks inside one task each, about 4 tasks a thread: one large state a run.
 
     A run's tasks travel as a small graph of their own and are executed one block after the other; large
     parameters stay outside. Runs hold a power of two of blocks, so that the order of addition is that of
-    the unfolded tree.
+    the unfolded tree. `longest` says how many blocks they have at most: with 1,
+    all that a block needs is one task.
     """
     parameters, shared = parameters or {}, shared or {}
     n_blocks = leaves.numblocks[0]
     run = 1
     wanted = 4 * n_threads()
-    while n_blocks / (2 * run) >= wanted:
+    while n_blocks / (2 * run) >= wanted and (longest is None or 2 * run <= longest):
         run *= 2
     (leaves,) = dask.optimize(leaves)
     graph = dict(leaves.__dask_graph__())
     elsewhere = any(key not in graph for node in graph.values() for key in node.dependencies)
-    if run == 1 or elsewhere:  # blocks that workers hold already cannot travel inside a task
+    if (
+        run == 1 and longest is None
+    ) or elsewhere:  # blocks that workers hold already cannot travel inside a task
         return leaves
     outside = {value.key: value for value in [*delayed_ones(parameters), *delayed_ones(shared)]}
     name = f"fold-{leaves.name}-{run}"

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scaleshift.blocks import graph, passes, probe
+from scaleshift.blocks.leaves import summing
 from scaleshift.blocks.rows import as_rows
 from scaleshift.blocks.runs import pieces
 
@@ -47,3 +49,30 @@ def test_scattered_categories_are_one_piece():
 
 def test_no_rows_are_one_piece():
     assert pieces(rows(NAMES, 7).between(4, 4), "sample", 30) == [(0, 0)]
+
+
+def test_parts_of_rows_take_one_task_a_block_and_keep_their_numbers():
+    x = np.arange(200.0).reshape(100, 2)
+    lazy = da.from_array(Unread(x), chunks=(10, 2), asarray=False, meta=x[:0])
+    part = as_rows(lazy, None, da.from_array(NAMES, chunks=10)).between(15, 61)
+    assert part.x.chunks[0] == (5, 10, 10, 10, 10, 1)
+    done = summing(placed, part.only("sample"), {"sum": (2,), "row": ()})
+    _, root = graph.reduction(done.leaf, done.merge, part.only("sample"), {}, done.width)
+    assert probe.n_tasks(root) == 6 + 1
+    found = passes.total(placed, part.only("sample"), {"sum": (2,), "row": ()})
+    assert found["sum"].tolist() == x[15:61].sum(axis=0).tolist()
+    assert found["row"] == np.arange(15, 61).sum()
+
+
+def placed(block):
+    return {"sum": block.x.sum(axis=0), "row": (block.start + np.arange(len(block.x))).sum()}
+
+
+class Unread:
+    """Array-like that is not in memory, as a store is not."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype, self.ndim = array, array.shape, array.dtype, array.ndim
+
+    def __getitem__(self, index):
+        return self.array[index].copy()
