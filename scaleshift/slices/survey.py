@@ -132,7 +132,7 @@ def look(block: Block, kind: Kind, products: bool, seed: int = 0, holdout: float
 
 
 def _moments(x: np.ndarray, weight: np.ndarray, products: bool, factor: np.ndarray) -> dict[str, Any]:
-    """Sum of weights, mean and scatter about it; not finite where squares overflow. Sums by factors of rows."""
+    """Sum of weights, mean and scatter about it; not finite where squares overflow. Sums with factors too."""
     mass = weight.sum()
     mean, scatter = np.zeros(x.shape[1]), np.zeros((x.shape[1],) * (2 if products else 1))
     factor = factor * weight
