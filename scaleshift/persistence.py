@@ -12,12 +12,14 @@ stands there.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
 import re
 import shutil
 import stat
+import time
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,6 +40,7 @@ from scaleshift.errors import DataError, ScaleshiftError, SchemaError
 FORMAT = 1
 RECORD = "scaleshift"
 CHUNK_BYTES = 2**24
+STALE = 24 * 3600  # seconds: no writer takes as long
 ARRAYS = re.compile(r"arrays-[0-9a-f]{32}")
 EXPECTED = "expected a folder that the save method of a scaleshift model wrote"
 DAMAGED = "restore it from a copy or save the model again"
@@ -51,8 +54,9 @@ def save(thing: Any, path: str | os.PathLike[str]) -> None:
 
     A model that stands at the path already is replaced as a whole; anything else that stands there is
     refused. A writer that is killed, or a machine without power, leaves the old model, or none, and perhaps
-    folders that nothing uses: those with a dot in front of their name can be deleted, others are by the next
-    save. Of several writers at one path the last one wins: what stands there is the whole model of one.
+    folders that nothing uses: the next save deletes them, those with a dot in front of their name once they
+    are a day old. Of several writers at one path the last one wins: what stands there is the whole model of
+    one.
 
     Parameters
     ----------
@@ -107,6 +111,7 @@ def _stands(thing: Any, encoded: Any, arrays: Mapping[str, np.ndarray], location
             _put(staged, folder, location)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
+        _forget_stale(location)
     now = _read_record(location)["arrays"]
     for name in unused - {now}:
         shutil.rmtree(location / name, ignore_errors=True)
@@ -127,6 +132,16 @@ def _put(staged: Path, folder: str, location: Path) -> None:
     durable.sync(location)
     os.replace(staged / "zarr.json", location / "zarr.json")  # from here on it is the new model
     durable.sync(location)
+
+
+def _forget_stale(location: Path) -> None:
+    """Delete what writers that were killed have staged for a place."""
+    staged = re.compile(re.escape(f".{location.name}-") + "[0-9a-f]{32}")
+    for folder in (location.parent, location):
+        with contextlib.suppress(OSError):  # others delete too
+            for name in filter(staged.fullmatch, os.listdir(folder)):
+                if time.time() - os.lstat(folder / name).st_mtime > STALE:
+                    shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def _arrays_in(location: Path) -> set[str]:

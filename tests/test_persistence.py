@@ -1,9 +1,11 @@
 """A model that is saved comes back to the bit, and replaces the one before it as a whole."""
 
+import os
 import resource
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -204,6 +206,22 @@ def test_files_of_others_beside_a_model_survive_its_replacement(path):
     (path / "notes.txt").write_text("mine")
     MODEL.save(path)
     assert (path / "notes.txt").read_text() == "mine"
+
+
+def test_what_killed_writers_have_staged_goes_once_it_is_a_day_old(path):
+    staged = [path.parent / f".model-{0:032x}", path / f".model-{1:032x}"]
+    others = [
+        path.parent / f".model-{2:032x}",
+        path.parent / f".another-{3:032x}",
+        path.parent / ".model-mine",
+    ]
+    for folder in (*staged, *others):
+        (folder / "arrays").mkdir(parents=True)
+    for folder in (*staged, *others[1:]):
+        os.utime(folder, (time.time() - 2 * persistence.STALE,) * 2)
+    MODEL.save(path)
+    assert not any(folder.exists() for folder in staged)
+    assert all(folder.exists() for folder in others)  # one of them of a writer that may be alive
 
 
 def test_a_link_to_a_model_is_followed_and_stays(path, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -18,7 +19,9 @@ from scaleshift.checkpoint import Checkpoint
 from scaleshift.errors import DataError
 from scaleshift.parameters import check, is_whole
 
-LOOKED_AT = 100  # rows at the start, in the middle and at the end, whose means tell data apart
+LOOKED_AT = 100  # rows at the start, in the middle and at the end, whose sums tell data apart
+TILE = 4_096  # rows
+INFINITE = {"posinf": 1e9, "neginf": -1e9}  # in place of the largest numbers, beside which others vanish
 Made = TypeVar("Made")
 
 
@@ -157,7 +160,7 @@ def rows_told(rows: Rows) -> dict[str, Any]:
     """What tells rows from others by X alone, the same for any chunks of them."""
     return {
         "rows": [rows.x.shape[0], rows.n_markers, rows.markers],
-        "looked_at": [short(few.mean(axis=0, dtype=np.float64)) for few in _some_rows(rows)],
+        "looked_at": [short(factors(0, len(few)) @ few.astype(np.float64)) for few in _some_rows(rows)],
     }
 
 
@@ -177,8 +180,12 @@ def sums_told(block: Block) -> dict[str, np.ndarray]:
     factor = factors(block.start, n)
     found = {}
     for name, values in block.columns.items():
-        wide = np.nan_to_num(values.reshape(n, -1).astype(np.float64), nan=-1e3) + 2
-        found[name] = factor @ wide @ factors(0, wide.shape[1])
+        values = values.reshape(n, math.prod(values.shape[1:]))
+        place, sums = factors(0, values.shape[1]), np.zeros(())
+        for first in range(0, n, TILE):  # what is made of them is small beside them
+            wide = np.nan_to_num(values[first : first + TILE].astype(np.float64), nan=-1e3, **INFINITE) + 2
+            sums += factor[first : first + TILE] @ wide @ place
+        found[name] = sums
     return found
 
 
@@ -197,9 +204,7 @@ def _inside(path: Any, name: str) -> str:
 
 
 def _some_rows(rows: Rows) -> list[np.ndarray]:
-    """Rows at the start, in the middle and at the end for any chunks; of sparse ones the first block's."""
-    if rows.is_sparse:
-        return [few for few in [first_rows(rows, LOOKED_AT)] if len(few)]
+    """Rows at the start, in the middle and at the end, for any chunks."""
     n, found = rows.x.shape[0], []
     for start in sorted({0, n // 2, max(n - LOOKED_AT, 0)}):
         x = rows.x[start : start + LOOKED_AT]  # of one block or of two

@@ -155,7 +155,7 @@ def slices(
         data = read(asked)
         if plan_only:
             planned.end(context, _plan(slicer, data), as_json)
-        slicer.fit(**data.arguments)
+        slicer.fit(**data.arguments).set_params(checkpoint=None)  # what is written does not depend on it
         result = _described(slicer, asked)
         left_out = _left_out(slicer.n_invalid_)
         written = [] if output is None else write(slicer, data, result, output, memberships)

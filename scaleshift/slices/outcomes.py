@@ -17,6 +17,7 @@ import pandas as pd
 
 from scaleshift.blocks import labels, passes
 from scaleshift.blocks.block import Block, Column, Invalid, Rows
+from scaleshift.blocks.resuming import short
 from scaleshift.blocks.rows import known_length, with_columns, with_numbers
 from scaleshift.errors import DataError
 from scaleshift.kernels.cpu.judged import judged
@@ -149,7 +150,7 @@ class _Binned:
     @property
     def fingerprint(self) -> list[Any]:
         """What tells it from others, to digits that other chunks leave alone."""
-        return [type(self).__name__, self.n_labels]
+        return [type(self).__name__, *short(self.edges)]
 
     def _bins(self, values: np.ndarray) -> np.ndarray:
         """Bins of numbers, (n,); -1 where they are not finite."""

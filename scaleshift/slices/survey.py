@@ -11,13 +11,16 @@ import numpy as np
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.resuming import factors, short, sums_told
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
 from scaleshift.slices.outcomes import Found, Kind
 from scaleshift.slices.tiles import tiles
 
 LARGEST = 1e34  # variance of embeddings: float32 holds squares of the rows
+ADDED = ("n_rows", "strata", "error", "loss", "n_invalid", "ordered", "columns")  # of blocks
 LARGEST_LOSS = 1e30  # that float32 holds, with room for sums
+LEAST_SPREAD = 1e-3  # of a column's mean: of less, sums about the mean are rounding errors
 WEIGHTS = (1e-10, 1e30)  # of the mean weight: mixtures add tiny numbers, and float32 ends
 MANY_LABELS = 50  # with more, strata are right and wrong alone
 
@@ -33,6 +36,8 @@ class Survey(NamedTuple):
     error: float  # mean of the errors, NaN without
     loss: float  # mean of the losses, NaN without
     n_invalid: int  # rows that are not finite, which may be left out
+    ordered: np.ndarray  # (1 + d,) sum of weights and mean, each row times a factor of its own
+    columns: np.ndarray  # sums of what came beside the embeddings, the same way
 
     @property
     def n_fitted(self) -> int:
@@ -50,14 +55,18 @@ class Survey(NamedTuple):
         return float(self.variances.mean())
 
     @property
-    def fingerprint(self) -> list[float]:
-        """Numbers that tell these rows from others, to as many digits as other chunks leave alone."""
-        spread = np.sqrt(np.maximum(self.variances, np.finfo(float).tiny))
+    def fingerprint(self) -> list[Any]:
+        """What tells these rows from others, their order too, to digits that other chunks leave alone."""
+        deviation = np.sqrt(np.maximum(self.variances, np.finfo(float).tiny))
         # Means near 0 are rounding errors: digits count from the point, where columns have a spread of 1.
-        columns = [*(self.mean / spread)[:8], *np.log(spread)[:8], np.log(spread).mean()]
+        spread = np.maximum(deviation, LEAST_SPREAD * abs(self.mean))
+        share, ordered = self.ordered[0], (self.ordered[1:] - self.ordered[0] * self.mean) / spread
+        number = factors(0, len(self.mean))  # the order of columns counts as well
+        means = [number @ ordered, number @ (self.mean / spread), number @ np.log(spread)]
+        points = [share, *np.divide(means, len(self.mean))]
         counts = [self.n_rows, self.n_invalid, len(self.mean), *self.strata.tolist()]
         totals = (float(f"{number:.8g}") for number in (self.mass, self.error, self.loss))
-        return [*counts, *(round(float(number), 8) for number in columns), *totals]
+        return [*counts, *(round(float(point), 8) for point in points), *totals, *short(self.columns)]
 
 
 def survey(rows: Rows, kind: Kind, products: bool, seed: int = 0, holdout: float = 0.0) -> Survey:
@@ -99,6 +108,8 @@ def survey(rows: Rows, kind: Kind, products: bool, seed: int = 0, holdout: float
         error=float(state["error"] / mass),
         loss=float(state["loss"] / mass),
         n_invalid=int(state["n_invalid"]),
+        ordered=state["ordered"] / mass,
+        columns=state["columns"],
     )
 
 
@@ -110,28 +121,33 @@ def look(block: Block, kind: Kind, products: bool, seed: int = 0, holdout: float
     found = _weighted(found, weight)
     seen = (weight > 0) & ~held_out(block, seed, holdout)
     return {
-        **_moments(to_numpy(block.x), weight, products),
+        **_moments(to_numpy(block.x), weight, products, factors(block.start, len(weight))),
         "n_rows": int((weight > 0).sum()),
         "strata": np.bincount(stratum(kind, found)[seen], minlength=n_strata(kind)),
         "error": np.nan if found.error is None else weight @ found.error,
         "loss": np.nan if found.loss is None else weight @ found.loss,
         "n_invalid": int((~block.valid).sum()),
+        "columns": np.array(list(sums_told(block).values())),
     }
 
 
-def _moments(x: np.ndarray, weight: np.ndarray, products: bool) -> dict[str, Any]:
-    """Sum of weights, mean and scatter about it; not finite where squares overflow."""
+def _moments(x: np.ndarray, weight: np.ndarray, products: bool, factor: np.ndarray) -> dict[str, Any]:
+    """Sum of weights, mean and scatter about it; not finite where squares overflow. Sums with factors too."""
     mass = weight.sum()
     mean, scatter = np.zeros(x.shape[1]), np.zeros((x.shape[1],) * (2 if products else 1))
+    factor = factor * weight
+    ordered = np.concatenate([[factor.sum()], mean])
     with np.errstate(over="ignore", invalid="ignore"):
         for rows in tiles(len(x)):
-            mean += weight[rows] @ x[rows].astype(np.float64)
+            tile = x[rows].astype(np.float64)
+            mean += weight[rows] @ tile
+            ordered[1:] += factor[rows] @ tile
         mean /= mass if mass else 1.0
         for rows in tiles(len(x)):
             tile = x[rows] - mean  # float64
             tile *= np.sqrt(weight[rows])[:, None]
             scatter += tile.T @ tile if products else np.einsum("ij,ij->j", tile, tile)  # symmetric
-    return {"mass": mass, "mean": mean, "scatter": scatter}
+    return {"mass": mass, "mean": mean, "scatter": scatter, "ordered": ordered}
 
 
 def merge(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +162,7 @@ def merge(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
         "mass": mass,
         "mean": a["mean"] + share * delta,
         "scatter": scatter,
-        **{name: a[name] + b[name] for name in ("n_rows", "strata", "error", "loss", "n_invalid")},
+        **{name: a[name] + b[name] for name in ADDED},
     }
 
 

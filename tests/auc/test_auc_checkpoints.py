@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import scaleshift as ss
 from scaleshift.errors import DataError
@@ -60,3 +61,15 @@ def test_the_sums_of_other_columns_are_refused(tmp_path, other):
     fit(path, k=2, **given)
     with pytest.raises(DataError, match="other data or parameters"):
         fit(path, k=2, **{**given, **changed})
+
+
+@pytest.mark.parametrize("first", [200, 400, 795])
+def test_the_sums_of_other_sparse_rows_are_refused(tmp_path, first):
+    """All rows from one on are others; none among the first hundred."""
+    x = np.where(abs(X) > 1, X, 0.0)
+    other = x.copy()
+    other[first:] *= 2
+    path = tmp_path / "fit"
+    fit(path, x=sparse.csr_array(x), k=2)
+    with pytest.raises(DataError, match="other data or parameters"):
+        fit(path, x=sparse.csr_array(other), k=2)

@@ -243,6 +243,16 @@ def test_a_checkpoint_is_taken_up_and_belongs_to_its_job(study, tmp_path):
     assert "state" in other.output
 
 
+def test_what_is_written_does_not_depend_on_a_checkpoint(study, tmp_path):
+    for name in ("with", "without"):
+        given = ["--checkpoint", tmp_path / "state"] if name == "with" else []
+        slices(study, "--predictions", "predicted", "--output", tmp_path / name, *given)
+    for part in ("slices.zarr/zarr.json", "slicer/zarr.json"):
+        assert str(tmp_path) not in (tmp_path / "with" / part).read_text().replace(str(study), "")
+    with_, without = ((tmp_path / name / "slices.zarr/zarr.json").read_text() for name in ("with", "without"))
+    assert with_ == without
+
+
 def test_what_an_earlier_run_left_is_replaced_and_what_others_left_is_not(study, tmp_path):
     given = ["--predictions", "predicted", "--output", tmp_path]
     slices(study, *given, "--memberships")

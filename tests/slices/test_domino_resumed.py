@@ -184,3 +184,48 @@ def test_a_cluster_gives_the_bits_of_threads():
     for model, expected in zip(found, memberships, strict=True):
         assert_same_bits(model, slicer(init_params=model.init_params).fit(*rows))
         np.testing.assert_array_equal(model.predict_proba(*rows).compute(), expected)
+
+
+def _changed(what, X, Y, P):
+    """The same rows with one thing changed whose counts and moments tell little."""
+    X, Y, P = X.copy(), Y.copy(), P.copy()
+    order = np.random.default_rng(1).permutation(len(X))
+    label, wrong = Y, P.argmax(axis=1) != Y
+    alike = np.flatnonzero((label == label[0]) & (wrong == wrong[0]))[[0, -1]]
+    if what == "order":
+        return X[order], Y[order], P[order]
+    if what == "column":
+        X[:, -1] = X[order, -1]
+    if what == "rows of X":
+        X[alike] = X[alike[::-1]]
+    if what == "predictions":
+        P[alike] = P[alike[::-1]]
+    if what == "labels":
+        other = np.flatnonzero(label != label[0])
+        other = other[wrong[other] == wrong[0]][0]
+        rows = [0, other]
+        Y[rows], P[rows] = Y[rows[::-1]], P[rows[::-1]]
+    return X, Y, P
+
+
+@pytest.mark.parametrize("chunk", [None, 170])
+@pytest.mark.parametrize("what", ["order", "column", "rows of X", "predictions", "labels"])
+def test_rows_of_the_same_moments_in_another_order_are_another_job(tmp_path, what, chunk):
+    wide = np.hstack([X, np.random.default_rng(2).normal(size=(len(X), 10)).astype(X.dtype)])
+    path = tmp_path / "state"
+    slicer(checkpoint=path, tol=1.0).fit(None, wide, Y, P)
+    rows = (lazy(part, chunk) for part in _changed(what, wide, Y, P))
+    with pytest.raises(DataError, match="is of other data or parameters"):
+        slicer(checkpoint=path, tol=1.0).fit(None, *rows)
+
+
+def test_wide_rows_in_other_chunks_are_the_same_job(tmp_path):
+    wide = np.hstack([X, np.full((len(X), 1), 5), 1e4 + np.random.default_rng(2).random((len(X), 10))])
+    path = tmp_path / "state"
+    model = slicer(checkpoint=path, tol=1.0).fit(None, wide, Y, P)
+    before = os.stat(path / "zarr.json").st_mtime_ns
+    for chunk in (90, 170, 333):
+        again = slicer(checkpoint=path, tol=1.0)
+        again.fit(None, *(lazy(part, chunk) for part in (wide, Y, P)))
+        np.testing.assert_array_equal(again.means_, model.means_)
+    assert os.stat(path / "zarr.json").st_mtime_ns == before
