@@ -28,7 +28,8 @@ def told(error: Exception, client: Any, collections: tuple[Any, ...] = ()) -> Cl
         return ClusterError(_killed(error, client, collections))
     if isinstance(error, CommClosedError | CancelledError):
         return ClusterError(_gone(error, client))
-    if isinstance(error, OSError | RuntimeError) and client.status != "running":
+    of_dask = type(error).__module__.startswith("distributed")  # of a client that has closed itself
+    if client.status != "running" and (of_dask or isinstance(error, OSError | RuntimeError)):
         return ClusterError(_gone(error, client))
     return None
 

@@ -95,7 +95,8 @@ def reach(address: str, seconds: float, security: Security | None = None, **opti
     if address.startswith("tls://") and not security.get_connection_args("client").get("ssl_context"):
         raise ClusterError(
             f"{public(address)} wants TLS, and there are no certificates: give ca=, cert= and key=, or set "
-            "distributed.comm.tls.ca-file, .client.cert and .client.key in Dask's configuration"
+            "distributed.comm.tls.ca-file, .client.cert and .client.key in Dask's configuration "
+            "(cluster/tls/environment does that)"
         )
     if security.require_encryption and address.startswith(("tcp://", "ws://")):
         raise ClusterError(f"{public(address)} is without TLS, and certificates ask for it: write tls://")
@@ -124,6 +125,9 @@ def certificates(
     files = {name: str(Path(path).expanduser()) for name, path in given.items() if path is not None}
     if security is not None and files:
         raise ClusterError("give either security= or ca=, cert=, key=: not both")
+    missing = [path for path in files.values() if not Path(path).is_file()]
+    if missing:
+        raise ClusterError(f"{missing[0]}: there is no such file of certificates")
     try:
         # One certificate serves whichever role this process has.
         for role in ("scheduler", "worker"):

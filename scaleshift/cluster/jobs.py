@@ -93,6 +93,8 @@ def prepared(
     jobs = options.pop("jobs", 1)
     if "n_workers" in options:
         jobs = -(-options.pop("n_workers") // options["processes"])
+    if jobs < 1:
+        raise ClusterError(f"jobs={jobs}: expected 1 or more")
     options["scheduler_options"] = {"dashboard_address": LOOPBACK, **options.get("scheduler_options", {})}
     exported = {**ONE_BLAS_THREAD, **as_environment(settings)}
     options["job_script_prologue"] = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import multiprocessing
 from typing import Any
 
 import dask
@@ -17,6 +18,10 @@ LOOPBACK = "127.0.0.1:0"  # any free port, for this machine alone
 # Tasks give numpy and leave nothing on the device; results of the host stay in memory, as they do elsewhere.
 NOTHING_SPILLED = {"device_memory_limit": 0, "data": dict}
 ELSE = "`scaleshift doctor` says what is there; 'local' takes the cores"
+GUARD = (
+    'workers are processes that import the script: put what it does under `if __name__ == "__main__":`, or '
+    "give processes=False"
+)
 INSTALL = 'pip install "scaleshift[cu13]", or [cu12], as the driver has it'
 
 
@@ -34,6 +39,11 @@ def local(options: dict[str, Any]) -> Owner:
     """
     check("local", options, [LocalCluster, Nanny, Worker])
     options = dict(options)
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker that imports the script
+        raise ClusterError(GUARD)
+    for name in ("n_workers", "threads_per_worker"):
+        if isinstance(options.get(name), int) and options[name] < 1:
+            raise ClusterError(f"'local': {name}={options[name]}: expected 1 or more")
     settings = chosen(options, ON_THIS_MACHINE)
     if not {"n_workers", "threads_per_worker"} & set(options):
         options["n_workers"] = dask.system.CPU_COUNT
@@ -85,8 +95,9 @@ def _started(made: Any, options: dict[str, Any], settings: dict[str, Any]) -> Ow
     with dask.config.set(settings):
         try:
             cluster = made(**options)
-        except (OSError, RuntimeError, TypeError, ValueError) as error:
-            raise ClusterError(f"{made.__name__}: {said(error)}") from error
+        except (ArithmeticError, OSError, RuntimeError, TypeError, ValueError) as error:
+            guard = f"; {GUARD}" if "failed to start" in said(error) else ""
+            raise ClusterError(f"{made.__name__}: {said(error).rstrip('.')}{guard}") from error
         return Owner(cluster)
 
 

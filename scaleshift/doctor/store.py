@@ -92,7 +92,9 @@ def _model(location: Path) -> Iterator[Finding]:
     for what in damages:
         yield Finding("saved model", "problem", what)
     if not damages:
-        yield Finding("saved model", "ok", f"a {persistence.kind_of(location)}, record and arrays undamaged")
+        kind = persistence.kind_of(location)
+        name = "checkpoint" if kind == "Checkpoint" else "saved model"
+        yield Finding(name, "ok", f"a {kind}, record and arrays undamaged")
     used = persistence.files_of(location)
     unused = sorted(path.name for path in location.iterdir() if path.name not in used)
     if unused:
@@ -225,9 +227,11 @@ def _fault(fault: scan.Fault, manifest: Manifest | None) -> Finding:
 
 
 def _names_in(manifest: Manifest, first: int, stop: int) -> list[str]:
+    """Samples of these rows; those after the last finished sample of a killed import are of none yet."""
     ends = np.cumsum(manifest.counts)
     sample, last = np.searchsorted(ends, [first, stop - 1], "right").tolist()
-    return [str(manifest.samples[i]) for i in range(sample, last + 1) if manifest.counts[i]]
+    known = range(sample, min(last + 1, len(manifest.samples)))
+    return [str(manifest.samples[i]) for i in known if manifest.counts[i]]
 
 
 def _samples(seen: scan.Seen, manifest: Manifest) -> Iterator[Finding]:

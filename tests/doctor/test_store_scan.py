@@ -384,3 +384,15 @@ def test_nothing_of_a_store_is_changed_by_a_scan(study):
     before = state()
     examine_store(study)
     assert state() == before
+
+
+def test_an_import_that_was_killed_is_scanned(tmp_path):
+    """Chunks of samples that are not finished belong to none; some of them are there."""
+    path = tmp_path / "study.zarr"
+    ss.write_cells(ss.as_cells(np.ones((40, 2)), np.repeat(["a", "b"], 20)), path, chunk_cells=16)
+    group = zarr.open_group(path, mode="r+")
+    for name in ("X", "obs/sample/codes", "obs/label/codes", "obs/_index"):
+        array = group[name]
+        array.resize((160, *array.shape[1:]))
+    (path / "X/c/2/0").unlink()  # it holds the last committed rows, and more
+    assert named(path, "chunk 2 of X").facts["samples"] == ["b"]
