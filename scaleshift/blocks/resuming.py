@@ -21,7 +21,7 @@ from scaleshift.parameters import check, is_whole
 
 LOOKED_AT = 100  # rows at the start, in the middle and at the end, whose sums tell data apart
 TILE = 4_096  # rows
-INFINITE = {"posinf": 1e9, "neginf": -1e9}  # in place of the largest numbers, beside which others vanish
+INFINITE = 1e9  # in place of the largest numbers, beside which others vanish
 Made = TypeVar("Made")
 
 
@@ -183,7 +183,8 @@ def sums_told(block: Block) -> dict[str, np.ndarray]:
         values = values.reshape(n, math.prod(values.shape[1:]))
         place, sums = factors(0, values.shape[1]), np.zeros(())
         for first in range(0, n, TILE):  # what is made of them is small beside them
-            wide = np.nan_to_num(values[first : first + TILE].astype(np.float64), nan=-1e3, **INFINITE) + 2
+            wide = values[first : first + TILE].astype(np.float64)
+            wide = np.nan_to_num(wide, nan=-1e3, posinf=INFINITE, neginf=-INFINITE) + 2
             sums += factor[first : first + TILE] @ wide @ place
         found[name] = sums
     return found
