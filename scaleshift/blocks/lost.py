@@ -16,6 +16,7 @@ from scaleshift.blocks.block import Loader
 from scaleshift.errors import ClusterError
 
 AGAIN = "run it again; with a checkpoint (--resume) it goes on from where it was"
+CLOSED = ("closing", "closed")  # by itself too, after it failed to reconnect
 MEMORY = "worker-restart-memory"  # what nannies tell the scheduler of workers that they end
 
 
@@ -31,18 +32,21 @@ def told(error: Exception, client: Any, collections: tuple[Any, ...] = ()) -> Cl
     of_dask = type(error).__module__.startswith("distributed")  # of a client that has closed itself
     if client.status != "running" and (of_dask or isinstance(error, OSError | RuntimeError)):
         return ClusterError(_gone(error, client))
+    if isinstance(error, AttributeError | LookupError) and client.status in CLOSED:  # it asks what it has not
+        return ClusterError(_gone(error, client))
     return None
 
 
 def _gone(error: Exception, client: Any) -> str:
     """The scheduler cannot be reached any more, or knows nothing of the job."""
-    address = client.scheduler.address if client.scheduler else ""
+    address = client.scheduler.address if client.scheduler else client._start_arg  # that of a closed client
+    scheduler = f"the scheduler {address}" if isinstance(address, str) else "the scheduler"
     if getattr(error, "reason", "unknown") in ("unknown", "scheduler-connection-lost"):
         return (
-            f"the scheduler {address} was lost, and with it what its workers held: see that a scheduler and "
-            f"workers run, connect to them, and {AGAIN}"
+            f"{scheduler} was lost, and with it what its workers held: see that a scheduler and workers run, "
+            f"connect to them, and {AGAIN}"
         )
-    return f"the scheduler {address} has dropped the job ({str(error).splitlines()[0]}): {AGAIN}"
+    return f"{scheduler} has dropped the job ({str(error).splitlines()[0]}): {AGAIN}"
 
 
 def _killed(error: Any, client: Any, collections: tuple[Any, ...]) -> str:

@@ -16,7 +16,7 @@ import dask.array as da
 import numpy as np
 from dask.task_spec import DataNode, Task
 
-from scaleshift.blocks import blas, graph, room
+from scaleshift.blocks import blas, computing, graph, room
 from scaleshift.blocks.block import Rows
 from scaleshift.blocks.sparse_rows import nbytes, refuse_block
 from scaleshift.errors import ChunkError
@@ -114,7 +114,7 @@ class OneBlock:
         if not isinstance(array, da.Array):
             return array
         part = array.blocks[self.number] if array.ndim == 1 else array.blocks[self.number, 0]
-        (part,) = dask.compute(part, scheduler="synchronous" if _is_here(part) else None)
+        (part,) = dask.compute(part, scheduler="synchronous") if _is_here(part) else computing.compute(part)
         return part
 
 

@@ -63,9 +63,9 @@ def here() -> Room:
     (True, True, 'this machine')
     """
     if dask.config.get("scheduler", None) in ONE_AT_A_TIME:
-        return Room(_limit(), 1)
+        return Room(limit(), 1)
     pool = getattr(dask.config.get("pool", None), "_max_workers", None)
-    return Room(_limit(), pool or dask.config.get("num_workers", None) or dask.system.CPU_COUNT)
+    return Room(limit(), pool or dask.config.get("num_workers", None) or dask.system.CPU_COUNT)
 
 
 def of(client: Any) -> Room:
@@ -92,14 +92,20 @@ def free_here() -> int:
     True
     """
     found = psutil.virtual_memory()
-    if _limit() == found.total:
+    if limit() == found.total:
         return int(found.available)
-    return int(min(found.available, max(_limit() - psutil.Process().memory_info().rss, 0)))
+    return int(min(found.available, max(limit() - psutil.Process().memory_info().rss, 0)))
 
 
 @functools.cache
-def _limit() -> int:
-    """Memory of this machine, or that of the container; not what is kept for it (memory.low) at the least."""
+def limit() -> int:
+    """Memory of this machine, or that of the container; not what is kept for it (memory.low) at the least.
+
+    Examples
+    --------
+    >>> limit() <= psutil.virtual_memory().total
+    True
+    """
     found = [psutil.virtual_memory().total]
     for path in LIMITS:
         with contextlib.suppress(OSError, ValueError):  # there is no such file, or it says "max"

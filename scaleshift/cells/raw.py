@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import zarr
 
+from scaleshift.blocks import computing
 from scaleshift.cells.manifest import Manifest, locate, open_study
 from scaleshift.cells.reader import read_text
 from scaleshift.cells.schema import X
@@ -60,7 +61,8 @@ def raw_events(path: str | os.PathLike[str], sample: Any) -> pd.DataFrame:
     if manifest.plan is None:
         raise DataError(f"{location} was not made by ingest: what was done to its intensities is not known")
     cells = open_cells(location, samples=[sample], markers="all")
-    cells = (unscale(cells) if manifest.scaling else cells).compute()
+    with computing.in_our_words():
+        cells = (unscale(cells) if manifest.scaling else cells).compute()
     transforms = from_json(manifest.transform)
     events = inverse_columns(cells[X].values, [transforms[name] for name in manifest.markers])
     matrices = {key: Spillover.from_json(value) for key, value in _texts(group, "spillover").items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -41,8 +42,18 @@ def on(scheduler: str) -> Iterator[None]:
         client = cluster.connect(where, **options)
     except ClusterError as error:
         raise ClusterError(f"--scheduler {_shown(scheduler)}: {error}") from error
-    with client:
-        yield
+    log = logging.getLogger("distributed.client")
+    log.addFilter(_is_news)
+    try:
+        with client:
+            yield
+    finally:
+        log.removeFilter(_is_news)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Not a scheduler that was lost: the error of the verb tells it."""
+    return not record.msg.startswith("Failed to reconnect")
 
 
 def asked(scheduler: str) -> tuple[str, dict[str, Any]]:

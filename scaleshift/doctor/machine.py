@@ -14,6 +14,7 @@ import dask
 import psutil
 from dask.system import CPU_COUNT
 
+from scaleshift.blocks import room
 from scaleshift.doctor.finding import Finding, memory, without_user
 
 THREAD_VARIABLES = (
@@ -51,11 +52,7 @@ def cpu() -> Iterator[Finding]:
 
 def memory_sizes() -> Iterator[Finding]:
     """What the machine has, what this process may take, what is free."""
-    from distributed.system import memory_limit
-
-    found = psutil.virtual_memory()
-    limit = memory_limit()
-    free = min(found.available, limit)
+    found, limit, free = psutil.virtual_memory(), room.limit(), room.free_here()
     yield Finding("of the machine", "ok", memory(found.total), facts={"bytes": found.total})
     value = memory(limit) if limit < found.total else "none below that"
     yield Finding("limit", "ok", value, facts={"bytes": limit})

@@ -86,7 +86,7 @@ def scan(location: str, arrays: Sequence[str], manifest: Manifest | None) -> See
     Seen
     """
     calls: list[Callable[[], Seen]] = []
-    if manifest is not None and manifest.n_cells:
+    if manifest is not None:  # rows that are not committed are nobody's
         calls += [functools.partial(scan_rows, run) for run in _runs(manifest)]
         arrays = [name for name in arrays if name not in BY_CELL]
     calls += [functools.partial(scan_array, location, name) for name in arrays]
@@ -111,7 +111,7 @@ def wrong_samples(seen: Seen, manifest: Manifest) -> tuple[list[int], int]:
 def _runs(manifest: Manifest) -> Iterator[Run]:
     ends = np.cumsum(manifest.counts)
     n_chunks = -(-manifest.n_cells // manifest.chunk)
-    size = manifest.chunk * -(-n_chunks // max(TASKS, 4 * graph.n_threads()))
+    size = manifest.chunk * max(-(-n_chunks // max(TASKS, 4 * graph.n_threads())), 1)
     for first in range(0, manifest.n_cells, size):
         stop = min(first + size, manifest.n_cells)
         sample, last = np.searchsorted(ends, [first, stop - 1], "right").tolist()

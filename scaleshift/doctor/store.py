@@ -88,13 +88,12 @@ def _kind(location: Path) -> str:
 
 
 def _model(location: Path) -> Iterator[Finding]:
-    damages = persistence.damages(location)
+    damages, kind = persistence.damages(location), persistence.kind_of(location)
+    name, of = ("checkpoint", "") if kind == "Checkpoint" else ("saved model", f"a {kind}, ")
     for what in damages:
-        yield Finding("saved model", "problem", what)
+        yield Finding(name, "problem", what)
     if not damages:
-        kind = persistence.kind_of(location)
-        name = "checkpoint" if kind == "Checkpoint" else "saved model"
-        yield Finding(name, "ok", f"a {kind}, record and arrays undamaged")
+        yield Finding(name, "ok", f"{of}record and arrays undamaged")
     used = persistence.files_of(location)
     unused = sorted(path.name for path in location.iterdir() if path.name not in used)
     if unused:
@@ -286,8 +285,11 @@ def _folder(
     if left.staged:
         yield _files("staged", left.staged, "of writers that were killed, or are at work", DELETE)
     if left.beyond:
-        what = "chunks after the last finished sample: an append is under way, or was interrupted"
-        yield _files("not committed", left.beyond, what, "the next append writes over them")
+        is_import = manifest is not None and manifest.awaited
+        what = "the import" if is_import else "an append"
+        writer = "scaleshift ingest --resume" if is_import else "the next append"
+        what = f"chunks after the last finished sample: {what} is under way, or was interrupted"
+        yield _files("not committed", left.beyond, what, f"{writer} writes over them")
     if left.foreign:
         yield _files("foreign", left.foreign, "files that nobody reads", "keep them elsewhere")
     n = len(found.files)

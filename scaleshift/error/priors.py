@@ -12,7 +12,7 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from scaleshift.blocks import passes
+from scaleshift.blocks import graph, passes
 from scaleshift.blocks.block import Block
 from scaleshift.error.comparators import given
 from scaleshift.errors import DataError
@@ -62,7 +62,9 @@ def prior_corrected(proba: Any, prior_trained: Any, prior_target: Any) -> Any:
             "probability; leave its column out"
         )
     found = passes.map_rows(corrected, rows, k, ratio=target / trained)
-    return found if isinstance(rows.x, da.Array) and not rows.in_memory else found.compute()
+    if isinstance(rows.x, da.Array) and not rows.in_memory:
+        return found
+    return graph.compute(found, rows.in_memory)
 
 
 def corrected(block: Block, ratio: np.ndarray) -> np.ndarray:

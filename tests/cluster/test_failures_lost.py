@@ -265,3 +265,27 @@ def test_a_scheduler_that_does_not_come_back_is_waited_for_no_longer_than_the_cl
         with pytest.raises(ClusterError, match=f"the scheduler {address} was lost"):
             total(summed, rows)
         client.close()
+
+
+QUESTIONS = {
+    "a pass": lambda rows: total(summed, rows),
+    "threads": lambda rows: graph.n_threads(),
+    "workers": lambda rows: graph.free_bytes(in_memory=False),
+    "blocks to keep": lambda rows: passes.keep(rows, summed, row_bytes=8),
+    "tasks of their own": lambda rows: graph.run([list]),
+    "blocks that stay": lambda rows: computing.persist(rows.x),
+}
+
+
+def test_a_client_that_has_closed_itself_tells_that_its_scheduler_was_lost_whatever_is_asked(tmp_path):
+    rows = as_rows(da.from_array(X, chunks=(10, -1)))
+    with processes() as start:
+        process, address = scheduler(start, tmp_path)
+        with Client(address, timeout=1) as client:
+            process.kill()
+            process.wait()
+            while client.status != "closed":
+                time.sleep(0.05)
+            for ask in QUESTIONS.values():
+                with pytest.raises(ClusterError, match=f"the scheduler {address} was lost"):
+                    ask(rows)

@@ -68,6 +68,15 @@ def test_nothing_is_overwritten(certificates):
     assert {path.name: path.read_bytes() for path in certificates.iterdir()} == before
 
 
+@pytest.mark.parametrize("asked", ["--help", "-h"])
+def test_help_says_what_the_script_does(asked):
+    made = subprocess.run([RECIPES / "tls/make-certificates", asked], capture_output=True, text=True)
+    assert (made.returncode, made.stderr) == (0, "")
+    assert "make-certificates [--days N] FOLDER NAME..." in made.stdout
+    assert "Writes ca.pem, whom to trust, and node.pem" in made.stdout
+    assert "set -euo" not in made.stdout
+
+
 @pytest.mark.parametrize("name", ["a b", "x\nbasicConstraints=CA:TRUE", "$(touch here)", "é.org", ""])
 def test_what_is_no_name_of_a_host_is_refused(tmp_path, name):
     made = make_certificates(tmp_path / "certificates", name)

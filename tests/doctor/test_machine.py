@@ -11,6 +11,7 @@ import numba
 import pytest
 from dask.system import CPU_COUNT
 
+from scaleshift.blocks import room
 from scaleshift.doctor import gpu, machine
 from scaleshift.doctor.finding import without_user
 from scaleshift.kernels.cuda import choice
@@ -62,6 +63,11 @@ def test_numba_held_to_another_cpu_is_told():
 def test_no_more_memory_is_free_than_may_be_taken():
     sizes = {name: finding.facts["bytes"] for name, finding in found(machine.memory_sizes()).items()}
     assert 0 < sizes["free"] <= sizes["limit"] <= sizes["of the machine"]
+
+
+def test_the_limit_is_the_one_that_jobs_are_planned_by():
+    sizes = {name: finding.facts["bytes"] for name, finding in found(machine.memory_sizes()).items()}
+    assert sizes["limit"] == room.here().n_bytes
 
 
 def test_the_folder_of_temporary_files_is_dasks(tmp_path):

@@ -235,6 +235,18 @@ def test_an_import_that_was_killed_is_a_problem(study):
     assert named(study, "import").status == "problem"
 
 
+def test_an_import_that_was_killed_before_its_first_sample_is_told_with_its_chunks(study):
+    path = study / RECORD
+    record = json.loads(str(zarr.open_array(path, mode="r")[()]))
+    nothing = {"awaited": 3, "n_cells": 0, "samples": {}, "files": []}
+    zarr.open_array(path, mode="r+")[...] = json.dumps(record | nothing)
+    (study / "X/c/3/0").unlink()  # not written yet
+    assert named(study, "import").value == "0 of 3 samples are here: under way, or interrupted"
+    assert named(study, "not committed").facts["n_files"] == 4 * 7 - 1
+    assert "scaleshift ingest --resume" in named(study, "not committed").advice
+    assert [f.name for f in problems(study)] == ["import"]
+
+
 def test_a_study_that_grew_has_no_checksum_of_what_was_appended(study):
     cells = as_cells(np.ones((30, 3), "f4"), ["d"] * 30, marker=MARKERS)
     append_cells(cells, study)
@@ -255,6 +267,14 @@ def model(tmp_path):
 def test_a_saved_model_is_read_as_a_whole(model):
     (found,) = findings(model)["model"]
     assert (found.status, found.value) == ("ok", "a DFM, record and arrays undamaged")
+
+
+def test_a_checkpoint_is_called_one(tmp_path):
+    x, y = np.random.default_rng(0).normal(size=(200, 3)), np.arange(200) % 2
+    ss.SparseAUC(checkpoint=tmp_path / "kept").fit(x, y)
+    found = [f for of in findings(tmp_path / "kept").values() for f in of]
+    assert {(f.name, f.status) for f in found} == {("checkpoint", "ok")}
+    assert {f.value for f in found} == {"record and arrays undamaged"}
 
 
 def test_all_damaged_arrays_of_a_model_are_told(model):
