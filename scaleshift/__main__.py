@@ -1,18 +1,21 @@
-"""The command line: the script `scaleshift`, and python -m scaleshift."""
+"""python -m scaleshift, and the command `scaleshift`: the command line.
+
+Signals that come before a verb can tell how to go on end the process silently, as they do any program: the
+command line takes a second to import.
+"""
+
+from __future__ import annotations
 
 import signal
 
 
 def main() -> None:
-    """Run it. Ctrl-C while it is still being imported ends it without a word, as it ends any program."""
-    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if ours:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from scaleshift.cli import main as command
+    """Run the command line."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell may have it ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `stopping.heard`, which takes both
+    from scaleshift.cli import main as commands
 
-    if ours:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    command(prog_name="scaleshift")
+    commands(prog_name="scaleshift")
 
 
 if __name__ == "__main__":

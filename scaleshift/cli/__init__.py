@@ -44,15 +44,22 @@ class Commands(click.Group):
                 return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             raise stopping.told(ctx, stop) from stop
-        except click.ClickException as error:
-            error.message = _shown(error.message)  # type: ignore[misc]  # it is what click shows
+        except Exception as error:
+            stopped = stopping.behind(error)
+            if stopped is not None:
+                raise stopping.told(ctx, stopped) from error
+            if isinstance(error, click.ClickException):
+                error.message = _shown(error.message)  # type: ignore[misc]  # it is what click shows
+            elif _is_ours(error):
+                raise click.ClickException(_shown(error)) from error
             raise
-        except (ScaleshiftError, DeviceError) as error:
-            raise click.ClickException(_shown(error)) from error
-        except OSError as error:  # a full disk, a read-only folder; a closed pipe is click's own business
-            if error.errno == errno.EPIPE:
-                raise
-            raise click.ClickException(_shown(error)) from error
+
+
+def _is_ours(error: Exception) -> bool:
+    """Also a full disk, or a read-only folder; a closed pipe is click's own business."""
+    if isinstance(error, OSError):
+        return error.errno != errno.EPIPE
+    return isinstance(error, ScaleshiftError | DeviceError)
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

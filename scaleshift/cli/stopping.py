@@ -76,6 +76,28 @@ def _stop(number: int, frame: Any) -> NoReturn:
     raise Stopped(number)
 
 
+def behind(error: BaseException) -> Stopped | None:
+    """The signal that an error has come of: classes that are being made, and imports, raise others for it.
+
+    Examples
+    --------
+    >>> error = RuntimeError("Error calling __set_name__ on a property")
+    >>> behind(error) is None
+    True
+    >>> error.__cause__ = Stopped(2)
+    >>> behind(error)
+    Stopped(2)
+    """
+    seen: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in seen:
+        if isinstance(cause, Stopped):
+            return cause
+        seen.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
 def told(context: click.Context, stop: KeyboardInterrupt) -> click.exceptions.Exit:
     """Print the line; the exit code is that of a shell for a process which the signal has ended."""
     code = 128 + (stop.number if isinstance(stop, Stopped) else signal.SIGINT)

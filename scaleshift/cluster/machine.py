@@ -9,6 +9,7 @@ from typing import Any
 import dask
 from distributed import LocalCluster, Nanny, Worker
 
+from scaleshift.cluster import leaving
 from scaleshift.cluster.options import check, said
 from scaleshift.cluster.owner import Owner
 from scaleshift.cluster.settings import ON_THIS_MACHINE, ONE_BLAS_THREAD, chosen
@@ -48,7 +49,8 @@ def local(options: dict[str, Any]) -> Owner:
     if not {"n_workers", "threads_per_worker"} & set(options):
         options["n_workers"] = dask.system.CPU_COUNT
     if options.get("processes", True):  # nannies hand both on to the workers that they start, also later ones
-        options = {"config": settings, **options, "env": {**ONE_BLAS_THREAD, **options.get("env", {})}}
+        environment = {**ONE_BLAS_THREAD, **options.get("env", {})}
+        options = {"config": {**settings, **_leaving()}, **options, "env": environment}
     return _started(LocalCluster, {**_loopback(options), **options}, settings)
 
 
@@ -106,6 +108,11 @@ def _loopback(options: dict[str, Any]) -> dict[str, Any]:
     if options.get("processes", True):
         return {"dashboard_address": LOOPBACK}  # workers serve at the host that they are given
     return {"dashboard_address": LOOPBACK, "worker_dashboard_address": LOOPBACK}
+
+
+def _leaving() -> dict[str, Any]:
+    """Beside what the user has every worker load."""
+    return {"distributed.worker.preload": [*dask.config.get("distributed.worker.preload"), leaving.__name__]}
 
 
 def _pool() -> dict[str, Any]:

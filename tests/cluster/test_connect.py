@@ -1,5 +1,6 @@
 """`connect` to what it starts and to what is there: real schedulers, workers, certificates and jobs."""
 
+import atexit
 import gc
 import json
 import logging
@@ -119,6 +120,17 @@ def test_closing_ends_the_processes_that_were_started():
     client.close()
     assert client.cluster.status.name == "closed"
     assert not psutil.pid_exists(pid)
+
+
+def frozen_as_it_ends(path):
+    atexit.register(lambda: path.write_text(str(gc.get_freeze_count())))
+    return gc.get_freeze_count()
+
+
+def test_a_worker_that_ends_looks_through_no_memory(tmp_path):
+    with ss.cluster.connect("local", n_workers=1, threads_per_worker=1) as client:
+        assert list(client.run(frozen_as_it_ends, tmp_path / "frozen").values()) == [0]
+    assert int((tmp_path / "frozen").read_text()) > 10_000
 
 
 def test_what_dasks_configuration_says_wins():
