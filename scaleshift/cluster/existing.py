@@ -127,7 +127,7 @@ def certificates(
         raise ClusterError("give either security= or ca=, cert=, key=: not both")
     missing = [path for path in files.values() if not Path(path).is_file()]
     if missing:
-        raise ClusterError(f"{missing[0]}: there is no such file of certificates")
+        raise ClusterError(f"the certificates cannot be read (No such file: {missing[0]})")
     try:
         # One certificate serves whichever role this process has.
         for role in ("scheduler", "worker"):
