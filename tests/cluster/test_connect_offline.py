@@ -165,6 +165,14 @@ def test_a_class_that_is_none_and_options_that_are_none_are_named(monkeypatch, t
     assert [path.name for path in tmp_path.iterdir()] == ["sbatch"]
 
 
+@pytest.mark.parametrize("option", ["jobs", "cores", "processes", "n_workers"])
+def test_jobs_of_nothing_are_refused_by_the_name_of_the_option(option):
+    pytest.importorskip("dask_jobqueue")
+    options = {"cores": 1, "memory": "1GB", option: 0}
+    with pytest.raises(ClusterError, match=f"'SLURMCluster': {option}=0 is none: give 1 or more"):
+        ss.cluster.connect("slurm", **options)
+
+
 def test_slurm_runner_outside_of_srun_says_so(monkeypatch):
     pytest.importorskip("dask_jobqueue")
     monkeypatch.delenv("SLURM_PROCID", raising=False)
