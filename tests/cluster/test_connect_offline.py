@@ -1,5 +1,6 @@
 """What `connect` would send to batch systems and to Kubernetes, and what it says where they are not here."""
 
+import gc
 import json
 import os
 import re
@@ -148,6 +149,7 @@ def refused(kind, **options):
     return str(raised.value)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of Dask's half-made cluster
 def test_a_class_that_is_none_and_options_that_are_none_are_named(monkeypatch, tmp_path):
     pytest.importorskip("dask_jobqueue")
     assert (
@@ -163,6 +165,7 @@ def test_a_class_that_is_none_and_options_that_are_none_are_named(monkeypatch, t
     monkeypatch.chdir(tmp_path)
     assert "You must specify how much cores and memory per job" in refused("slurm", cores=1)
     assert [path.name for path in tmp_path.iterdir()] == ["sbatch"]
+    gc.collect()
 
 
 @pytest.mark.parametrize("option", ["jobs", "cores", "processes", "n_workers"])
