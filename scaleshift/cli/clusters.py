@@ -20,6 +20,9 @@ KINDS = {
     "kubernetes": "kubernetes",
 }
 
+# Where Python would take the files: the command line has Dask's configuration alone.
+OF_THE_SHELL = "run `. cluster/tls/environment` with SCALESHIFT_TLS=FOLDER in this shell"
+
 
 @contextlib.contextmanager
 def on(scheduler: str) -> Iterator[None]:
@@ -36,12 +39,14 @@ def on(scheduler: str) -> Iterator[None]:
         With the option in front of what `cluster.connect` says.
     """
     from scaleshift import cluster
+    from scaleshift.cluster.existing import GIVE
 
     try:
         where, options = asked(scheduler)
         client = cluster.connect(where, **options)
     except ClusterError as error:
-        raise ClusterError(f"--scheduler {_shown(scheduler)}: {error}") from error
+        told = str(error).replace(GIVE, OF_THE_SHELL)
+        raise ClusterError(f"--scheduler {_shown(scheduler)}: {told}") from error
     log = logging.getLogger("distributed.client")
     log.addFilter(_is_news)
     try:
@@ -77,8 +82,9 @@ def asked(scheduler: str) -> tuple[str, dict[str, Any]]:
         )
     if kind not in KINDS:
         known = ["local", *KINDS]
+        named = scheduler if path.isdecimal() else kind  # a port
         raise ClusterError(
-            f"no kind of cluster is called {kind!r}{meant(kind, known)} There are {', '.join(known)}, "
+            f"no kind of cluster is called {named!r}{meant(named, known)} There are {', '.join(known)}, "
             "addresses like tcp://host:8786, and scheduler files, *.json"
         )
     return KINDS[kind], read_options(Path(path)) if colon else {}
@@ -104,17 +110,38 @@ def read_options(path: Path) -> dict[str, Any]:
     import yaml  # slow, and seldom needed
 
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        found, twice = yaml.safe_load(text), _twice(yaml.compose(text, yaml.SafeLoader))
     except OSError as error:
         raise ClusterError(f"{path}: {error.strerror}") from error
     except (UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
         raise ClusterError(f"{path} is no YAML: {' '.join(str(error).split())}") from error
     if not isinstance(found, dict):
         raise ClusterError(f"{path} must hold options by name, like `cores: 8`, and not {_kind(found)}")
+    if twice is not None:
+        raise ClusterError(f"{path}: {twice} is there twice")
     for name in found:
         if not isinstance(name, str):
             raise ClusterError(f"{path}: {name!r} is no name of an option")
     return found
+
+
+def _twice(node: Any) -> str | None:
+    """A key that a mapping has twice, of which YAML keeps the last without a word."""
+    nodes, seen = [node], set()
+    while nodes:
+        node = nodes.pop()
+        if node is None or id(node) in seen or isinstance(node.value, str):
+            continue
+        seen.add(id(node))  # an alias may lead back
+        if node.id == "sequence":
+            nodes += node.value
+            continue
+        keys = [key.value for key, _ in node.value if isinstance(key.value, str)]
+        if len(set(keys)) < len(keys):
+            return next(key for key in keys if keys.count(key) > 1)
+        nodes += [value for _, value in node.value]
+    return None
 
 
 def _kind(found: Any) -> str:

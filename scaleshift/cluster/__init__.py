@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -128,8 +127,6 @@ def connect(where: Any = "local", **options: Any) -> Client:
         return KINDS[where](options)
     if "://" in where or where.endswith(".json"):
         return existing.at(where, **options)
-    if re.fullmatch(r"[\w.-]+:\d+", where):
-        raise ClusterError(f"{where!r} is no address: did you mean 'tcp://{where}', or 'tls://{where}'?")
     raise ClusterError(
         f"no kind of cluster is called {where!r}{options_of.meant(where, KINDS)} There are "
         f"{', '.join(KINDS)}, addresses like tcp://host:8786, and scheduler files, *.json"

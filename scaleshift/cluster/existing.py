@@ -20,6 +20,7 @@ from tornado.iostream import StreamClosedError
 
 from scaleshift.errors import ClusterError
 
+GIVE = "give ca=, cert= and key="
 SECONDS = 10  # for a scheduler to answer
 # Beside those that Dask compares: where these differ, workers give other numbers or fail.
 COMPARED = ("scaleshift", "numba", "scikit-learn", "scipy", "xarray", "zarr")
@@ -94,9 +95,8 @@ def reach(address: str, seconds: float, security: Security | None = None, **opti
     security = security or certificates(None, None, None, None)
     if address.startswith("tls://") and not security.get_connection_args("client").get("ssl_context"):
         raise ClusterError(
-            f"{public(address)} wants TLS, and there are no certificates: give ca=, cert= and key=, or set "
-            "distributed.comm.tls.ca-file, .client.cert and .client.key in Dask's configuration "
-            "(cluster/tls/environment does that)"
+            f"{public(address)} wants TLS, and there are no certificates: {GIVE}, or set "
+            "distributed.comm.tls.ca-file, .client.cert and .client.key in Dask's configuration"
         )
     if security.require_encryption and address.startswith(("tcp://", "ws://")):
         raise ClusterError(f"{public(address)} is without TLS, and certificates ask for it: write tls://")
@@ -125,9 +125,9 @@ def certificates(
     files = {name: str(Path(path).expanduser()) for name, path in given.items() if path is not None}
     if security is not None and files:
         raise ClusterError("give either security= or ca=, cert=, key=: not both")
-    missing = [path for path in files.values() if not Path(path).is_file()]
-    if missing:
-        raise ClusterError(f"the certificates cannot be read (No such file: {missing[0]})")
+    for path in files.values():
+        if not Path(path).exists():
+            raise ClusterError(f"the certificates cannot be read: {path}: No such file or directory")
     try:
         # One certificate serves whichever role this process has.
         for role in ("scheduler", "worker"):
@@ -262,7 +262,7 @@ def _cause(causes: list[BaseException], address: str, seconds: float) -> str:
     if refused:
         return "what listens there does not talk TLS; is it tcp://?"
     if hung_up:
-        return "it hung up; if it wants TLS, write tls:// and give ca=, cert= and key="
+        return f"it hung up; if it wants TLS, write tls:// and {GIVE}"
     return _silence(address, seconds)
 
 

@@ -20,7 +20,7 @@ from distributed.security import Security
 
 from scaleshift.cluster.existing import certificates
 from scaleshift.cluster.machine import LOOPBACK
-from scaleshift.cluster.options import check, meant, said
+from scaleshift.cluster.options import check, check_counts, meant, said
 from scaleshift.cluster.owner import Owner
 from scaleshift.cluster.revival import Revival
 from scaleshift.cluster.settings import ONE_BLAS_THREAD, as_environment, chosen
@@ -52,6 +52,7 @@ def jobqueue(options: dict[str, Any]) -> Owner:
     made = _class(options.get("cluster"))
     options = {name: value for name, value in options.items() if name != "cluster"}
     check(made.__name__, options, [made, made.job_cls], own=["jobs"])
+    check_counts(made.__name__, options, ["jobs", "n_workers", "cores", "processes"])
     settings = chosen(options)
     options, jobs, folder = prepared(made, options, settings)
     with contextlib.ExitStack() as undone:  # an interrupt too must leave nothing behind
@@ -93,8 +94,6 @@ def prepared(
     jobs = options.pop("jobs", 1)
     if "n_workers" in options:
         jobs = -(-options.pop("n_workers") // options["processes"])
-    if jobs < 1:
-        raise ClusterError(f"jobs={jobs}: expected 1 or more")
     options["scheduler_options"] = {"dashboard_address": LOOPBACK, **options.get("scheduler_options", {})}
     exported = {**ONE_BLAS_THREAD, **as_environment(settings)}
     options["job_script_prologue"] = [

@@ -10,7 +10,7 @@ import dask
 from distributed import LocalCluster, Nanny, Worker
 
 from scaleshift.cluster import leaving
-from scaleshift.cluster.options import check, said
+from scaleshift.cluster.options import check, check_counts, said
 from scaleshift.cluster.owner import Owner
 from scaleshift.cluster.settings import ON_THIS_MACHINE, ONE_BLAS_THREAD, chosen
 from scaleshift.errors import ClusterError
@@ -19,10 +19,7 @@ LOOPBACK = "127.0.0.1:0"  # any free port, for this machine alone
 # Tasks give numpy and leave nothing on the device; results of the host stay in memory, as they do elsewhere.
 NOTHING_SPILLED = {"device_memory_limit": 0, "data": dict}
 ELSE = "`scaleshift doctor` says what is there; 'local' takes the cores"
-GUARD = (
-    'workers are processes that import the script: put what it does under `if __name__ == "__main__":`, or '
-    "give processes=False"
-)
+GUARD = 'a script starts processes at its top level, which each runs again: use `if __name__ == "__main__":`'
 INSTALL = 'pip install "scaleshift[cu13]", or [cu12], as the driver has it'
 
 
@@ -38,13 +35,10 @@ def local(options: dict[str, Any]) -> Owner:
     -------
     Owner
     """
+    _refuse_inside_a_start()
     check("local", options, [LocalCluster, Nanny, Worker])
+    check_counts("local", options, ["n_workers", "threads_per_worker"])
     options = dict(options)
-    if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker that imports the script
-        raise ClusterError(GUARD)
-    for name in ("n_workers", "threads_per_worker"):
-        if isinstance(options.get(name), int) and options[name] < 1:
-            raise ClusterError(f"'local': {name}={options[name]}: expected 1 or more")
     settings = chosen(options, ON_THIS_MACHINE)
     if not {"n_workers", "threads_per_worker"} & set(options):
         options["n_workers"] = dask.system.CPU_COUNT
@@ -79,7 +73,9 @@ def cuda(options: dict[str, Any]) -> Owner:
         from dask_cuda import LocalCUDACluster
     except ImportError as error:
         raise ClusterError(f"'cuda' needs dask-cuda ({said(error)}): {INSTALL}") from error
+    _refuse_inside_a_start()
     check("cuda", options, [LocalCUDACluster, Nanny, Worker])
+    check_counts("cuda", options, ["n_workers", "threads_per_worker"])
     try:
         pynvml.nvmlInit()
         found = pynvml.nvmlDeviceGetCount()
@@ -97,10 +93,18 @@ def _started(made: Any, options: dict[str, Any], settings: dict[str, Any]) -> Ow
     with dask.config.set(settings):
         try:
             cluster = made(**options)
-        except (ArithmeticError, OSError, RuntimeError, TypeError, ValueError) as error:
-            guard = f"; {GUARD}" if "failed to start" in said(error) else ""
-            raise ClusterError(f"{made.__name__}: {said(error).rstrip('.')}{guard}") from error
+        except (OSError, RuntimeError, TypeError, ValueError) as error:
+            told = f"{made.__name__}: {said(error)}"
+            if "Nanny failed" in told:
+                told = f"{told.rstrip('.')}, as it does where {GUARD}"
+            raise ClusterError(told) from error
         return Owner(cluster)
+
+
+def _refuse_inside_a_start() -> None:
+    """Raise in a process that is being started, and runs the script to that end: it would start others."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise ClusterError(GUARD)
 
 
 def _loopback(options: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scaleshift.errors import ClusterError
@@ -43,6 +44,23 @@ def check(kind: str, options: Iterable[str], classes: Iterable[type], own: Itera
             raise ClusterError(f"{kind!r} has no option {name!r}{meant(name, taken - NOT_TAKEN)}")
 
 
+def check_counts(kind: str, options: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Raise ClusterError for the first of these options that is below 1; what is no number is left to Dask.
+
+    Examples
+    --------
+    >>> check_counts("local", {"n_workers": 0}, ["n_workers"])
+    Traceback (most recent call last):
+    ...
+    scaleshift.errors.ClusterError: 'local': n_workers=0 is none: give 1 or more
+    """
+    for name in names:
+        value = options.get(name)
+        if isinstance(value, int | float) and not value >= 1:
+            what = "none" if value == 0 else "no number of them"
+            raise ClusterError(f"{kind!r}: {name}={value} is {what}: give 1 or more")
+
+
 def meant(name: str, known: Iterable[str]) -> str:
     """What a misspelt name may have been meant to be, as a part of a message.
 
@@ -50,8 +68,12 @@ def meant(name: str, known: Iterable[str]) -> str:
     --------
     >>> meant("slrum", ["local", "slurm"])
     ": did you mean 'slurm'?"
+    >>> meant("host:8786", ["local", "slurm"])
+    ": did you mean 'tcp://host:8786'?"
     """
     lower = {one.lower(): one for one in sorted(known)}
+    if re.fullmatch(r"[^\s/]+:\d+", name):
+        return f": did you mean 'tcp://{name}'?"
     near = difflib.get_close_matches(name.lower(), lower, n=1)
     return f": did you mean {lower[near[0]]!r}?" if near else "."
 

@@ -160,6 +160,7 @@ def test_certificates_are_made_for_a_local_cluster_that_asks_for_them():
     [
         ("slrum", r"called 'slrum': did you mean 'slurm'\? There are local, cuda, slurm, slurm-runner, "),
         ("elsewhere", r"called 'elsewhere'\. There are local, "),
+        ("127.0.0.1:9", r"called '127\.0\.0\.1:9': did you mean 'tcp://127\.0\.0\.1:9'\?"),
         ("tcp://127.0.0.1:1", r"answers at tcp://127\.0\.0\.1:1: nobody listens there$"),
         ("tcp://me:hunter2@127.0.0.1:1/hunter2", r"^tcp://127\.0\.0\.1:1 is no address of a scheduler: "),
         (
@@ -194,6 +195,40 @@ def test_an_option_that_nobody_takes_is_named():
 
 
 @pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"threads_per_worker": 0}, "threads_per_worker=0 is none: give 1 or more"),
+        ({"n_workers": 0}, "n_workers=0 is none: give 1 or more"),
+        ({"n_workers": -1}, "n_workers=-1 is no number of them: give 1 or more"),
+    ],
+)
+def test_a_cluster_of_nothing_is_refused_by_the_name_of_the_option(options, named):
+    with pytest.raises(ClusterError, match=f"'local': {named}"):
+        ss.cluster.connect("local", **options)
+
+
+def test_a_file_of_certificates_that_is_not_there_is_named_though_others_lack_too():
+    with pytest.raises(ClusterError, match=r"certificates cannot be read: x\.pem: No such file"):
+        ss.cluster.connect("tls://127.0.0.1:1", ca="x.pem")
+
+
+@pytest.mark.slow
+def test_a_script_without_a_guard_is_told_of_it(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import scaleshift as ss\nss.cluster.connect('local', n_workers=1)\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert (
+        "ClusterError: LocalCluster: Nanny failed to start, as it does where a script starts processes"
+        in last
+    )
+    assert last.endswith('use `if __name__ == "__main__":`')
+    assert len(done.stderr.splitlines()) < 150
+
+
 def test_something_that_does_not_speak_is_given_up():
     with socket.create_server(("127.0.0.1", 0)) as mute:
         address = f"tcp://127.0.0.1:{mute.getsockname()[1]}"

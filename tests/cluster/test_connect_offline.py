@@ -1,5 +1,6 @@
 """What `connect` would send to batch systems and to Kubernetes, and what it says where they are not here."""
 
+import gc
 import json
 import os
 import re
@@ -148,6 +149,7 @@ def refused(kind, **options):
     return str(raised.value)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of Dask's half-made cluster
 def test_a_class_that_is_none_and_options_that_are_none_are_named(monkeypatch, tmp_path):
     pytest.importorskip("dask_jobqueue")
     assert (
@@ -163,6 +165,15 @@ def test_a_class_that_is_none_and_options_that_are_none_are_named(monkeypatch, t
     monkeypatch.chdir(tmp_path)
     assert "You must specify how much cores and memory per job" in refused("slurm", cores=1)
     assert [path.name for path in tmp_path.iterdir()] == ["sbatch"]
+    gc.collect()
+
+
+@pytest.mark.parametrize("option", ["jobs", "cores", "processes", "n_workers"])
+def test_jobs_of_nothing_are_refused_by_the_name_of_the_option(option):
+    pytest.importorskip("dask_jobqueue")
+    options = {"cores": 1, "memory": "1GB", option: 0}
+    with pytest.raises(ClusterError, match=f"'SLURMCluster': {option}=0 is none: give 1 or more"):
+        ss.cluster.connect("slurm", **options)
 
 
 def test_slurm_runner_outside_of_srun_says_so(monkeypatch):

@@ -101,6 +101,15 @@ def test_jobs_of_a_batch_system_give_the_same_numbers(study, expected, tmp_path,
             "tcp://127.0.0.1:1",
             "--scheduler tcp://127.0.0.1:1: no Dask scheduler answers at tcp://127.0.0.1:1: nobody",
         ),
+        (
+            "127.0.0.1:8786",
+            "no kind of cluster is called '127.0.0.1:8786': did you mean 'tcp://127.0.0.1:8786'?",
+        ),
+        (
+            "tls://127.0.0.1:1",
+            "there are no certificates: run `. cluster/tls/environment` with SCALESHIFT_TLS=FOLDER in this "
+            "shell, or set distributed.comm.tls.ca-file",
+        ),
         ("none.json", "--scheduler none.json: none.json: No such file or directory"),
         ("processes:none.yaml", "--scheduler processes:none.yaml: none.yaml: No such file or directory"),
     ],
@@ -126,6 +135,9 @@ def test_no_password_of_an_address_is_printed(study):
         ("", "options.yaml must hold options by name, like `cores: 8`, and not nothing"),
         ("5", "options.yaml must hold options by name, like `cores: 8`, and not a int"),
         ("3: 4", "options.yaml: 3 is no name of an option"),
+        ("n_workers: 1\nn_workers: 2", "options.yaml: n_workers is there twice"),
+        ("env: {A: 1, B: 2, A: 3}", "options.yaml: A is there twice"),
+        ("n_workers: 0", "options.yaml: 'local': n_workers=0 is none: give 1 or more"),
         ("a: [1", "options.yaml is no YAML: "),
         (
             "a: !!python/object/apply:os.system ['touch pwned']",
