@@ -63,7 +63,7 @@ def small_worker():
 
 
 def small_machine(monkeypatch, n_bytes):
-    monkeypatch.setattr(room, "_limit", lambda: n_bytes)
+    monkeypatch.setattr(room, "limit", lambda: n_bytes)
 
 
 # A pass ------------------------------------------------------------------------------------------------
