@@ -72,7 +72,9 @@ def found(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [a.name for a in node.names]
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []  # `from x import pickle` too
+            names += (
+                [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            )  # `from x import pickle` too
             yield from ((n.split(".")[0], node.lineno) for n in names if n.split(".")[0] in MODULES)
         elif isinstance(node, ast.Call):
             yield from _in_call(node)
