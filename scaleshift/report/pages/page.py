@@ -1,0 +1,57 @@
+"""One self-contained HTML page of a result, or of several that belong together."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import xarray as xr
+
+from scaleshift.report.files import replacing
+from scaleshift.report.kinds import kind_of
+from scaleshift.report.pages import html
+
+# kind -> module of this folder with `title(result)` and `sections(result)`
+PAGES = {"proportions": "proportions"}
+
+
+def page(result: Any, path: str | os.PathLike[str] | None = None) -> str:
+    """One HTML page that can be mailed: tables that sort, filter and download, and how all was made.
+
+    It holds its style, script and data itself, asks nothing of any network, and reads well without a mouse,
+    by a screen reader, in the dark and on paper. The same result gives the same bytes.
+
+    Parameters
+    ----------
+    result : xarray.Dataset, or a sequence of such
+        What ``predict`` of a quantifier or of a `PredictionError` returns, ``describe`` of a slicer or of a
+        `SparseAUC`, ``path_`` of the latter, a league table, ...; of several, one after the other.
+    path : path, optional
+        Write the page there too; the suffix must be ``.html``. A file that is there is replaced as a whole.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Raises
+    ------
+    DataError
+        If a result is none of these, the suffix is not ``.html`` or the folder is missing.
+
+    Examples
+    --------
+    >>> import scaleshift as ss
+    >>> cells = ss.datasets.load_demo(cells_per_sample=200)
+    """
+    results = [result] if isinstance(result, xr.Dataset) else list(result)
+    makers = [importlib.import_module(f"scaleshift.report.pages.{PAGES[kind_of(one).name]}") for one in results]
+    title, lead = makers[0].title(results[0])
+    sections = [section for maker, one in zip(makers, results, strict=True) for section in maker.sections(one)]
+    text = html.rendered(title, lead, sections)
+    if path is not None:
+        with replacing(path, ".html") as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    return text
