@@ -41,9 +41,9 @@ def drawn(chart: Chart) -> Markup:
     line = " ".join(f"{x.at(point.x):.1f},{y.at(point.y):.1f}" for point in chart.points)
     body.append(Markup("<polyline points='{}'/>").format(line))
     body += [_dot(point, x, y) for point in chart.points]
-    return Markup(
-        "<svg viewBox='0 -6 {} {}' role='img' aria-label='{}'>{}</svg>"
-    ).format(WIDTH, HEIGHT + 6, chart.caption, Markup("").join(body))
+    return Markup("<svg viewBox='0 -6 {} {}' role='img' aria-label='{}'>{}</svg>").format(
+        WIDTH, HEIGHT + 6, chart.caption, Markup("").join(body)
+    )
 
 
 def _dot(point: Point, x: _Axis, y: _Axis) -> Markup:

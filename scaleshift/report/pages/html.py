@@ -40,14 +40,18 @@ def rendered(title: str, lead: str, sections: Sequence[Section]) -> str:
     (True, False)
     """
     script = _file("page.js")
-    return _templates().get_template("page.html").render(
-        title=title,
-        lead=lead,
-        sections=sections,
-        style=_file("page.css") + colours.rules(),
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        most_rows=MOST_ROWS,
+    return (
+        _templates()
+        .get_template("page.html")
+        .render(
+            title=title,
+            lead=lead,
+            sections=sections,
+            style=_file("page.css") + colours.rules(),
+            script=script,
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            most_rows=MOST_ROWS,
+        )
     )
 
 

@@ -47,9 +47,13 @@ def page(result: Any, path: str | os.PathLike[str] | None = None) -> str:
     >>> cells = ss.datasets.load_demo(cells_per_sample=200)
     """
     results = [result] if isinstance(result, xr.Dataset) else list(result)
-    makers = [importlib.import_module(f"scaleshift.report.pages.{PAGES[kind_of(one).name]}") for one in results]
+    makers = [
+        importlib.import_module(f"scaleshift.report.pages.{PAGES[kind_of(one).name]}") for one in results
+    ]
     title, lead = makers[0].title(results[0])
-    sections = [section for maker, one in zip(makers, results, strict=True) for section in maker.sections(one)]
+    sections = [
+        section for maker, one in zip(makers, results, strict=True) for section in maker.sections(one)
+    ]
     text = html.rendered(title, lead, sections)
     if path is not None:
         with replacing(path, ".html") as temporary:

@@ -11,14 +11,13 @@ import xarray as xr
 
 from scaleshift.quantify.flags import JOINT, REASONS, codes
 from scaleshift.report.about import about
-from scaleshift.report.files import csv_text
 from scaleshift.report.legend import letters
 from scaleshift.report.metadata import sample_columns
 from scaleshift.report.pages import colours
+from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.parts import (
     Cell,
     Column,
-    Download,
     Figures,
     Grid,
     Pairs,
@@ -30,7 +29,6 @@ from scaleshift.report.pages.parts import (
     number,
     ranged,
 )
-from scaleshift.report.table import table
 
 MOST_MARKERS = 20  # columns of what moved
 MOST_NAMES = 12  # samples named behind a reason
@@ -45,7 +43,9 @@ def title(result: xr.Dataset) -> tuple[str, str]:
     labels = "1 class" if n_labels == 1 else f"{n_labels} classes"
     of = f" of {result.attrs['study']}" if "study" in result.attrs else ""
     learned = result.attrs.get("source") or result.attrs.get("model")
-    return f"Class proportions of {samples}", f"{labels}{of}" + (f"; learned from {learned}" if learned else "")
+    return f"Class proportions of {samples}", f"{labels}{of}" + (
+        f"; learned from {learned}" if learned else ""
+    )
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -76,7 +76,9 @@ def _figures(result: xr.Dataset) -> Figures:
 def _choice(result: xr.Dataset) -> list[Part]:
     said = [f"Method: {result.attrs['choice']}."] if "choice" in result.attrs else []
     intervals = np.isfinite(result["proportion_low"].values).any()
-    said.append(INTERVALS[result.attrs.get("resampled", "cells")] if intervals else "No intervals were computed.")
+    said.append(
+        INTERVALS[result.attrs.get("resampled", "cells")] if intervals else "No intervals were computed."
+    )
     return [Words(said)]
 
 
@@ -92,7 +94,10 @@ def _shares(result: xr.Dataset) -> Grid:
     has_unknown = not np.isnan(result["unknown"].values).all()
     names = [*labels, "unknown"] if has_unknown else labels
     per_cent = 100 * np.stack(
-        [_with_unknown(result, f"proportion{end}", f"unknown{end}", has_unknown) for end in ("", "_low", "_high")]
+        [
+            _with_unknown(result, f"proportion{end}", f"unknown{end}", has_unknown)
+            for end in ("", "_low", "_high")
+        ]
     )  # (3, n_samples, n_names)
     tops = np.nanmax(per_cent, axis=(0, 1), initial=0.1, where=~np.isnan(per_cent))
     described = sample_columns(result, ())
@@ -125,7 +130,7 @@ def _shares(result: xr.Dataset) -> Grid:
         rows,
         [*legend, (colours.UNKNOWN, "unknown")] if has_unknown else legend,
         [bool(flag) for flag in result["flag"].values],
-        Download("proportions.csv", csv_text(table(result))),
+        csv_of(result, "proportions.csv"),
         "A dot and its line are a share and its interval, each column on its own scale from 0.",
     )
 
@@ -152,7 +157,9 @@ def _reasons(result: xr.Dataset) -> Part:
     details: dict[str, list[str]] = {}
     for name, flag in zip(samples, flags, strict=True):
         for code, words in zip(codes(flag), filter(None, flag.split(JOINT)), strict=True):
-            by_code.setdefault(code, []).append(f"{name} ({words.split(': ', 1)[-1]})" if ": " in words else f"{name}")
+            by_code.setdefault(code, []).append(
+                f"{name} ({words.split(': ', 1)[-1]})" if ": " in words else f"{name}"
+            )
             details.setdefault(code, []).append(words.split(": ", 1)[0])
     if not by_code:
         return Words(["No sample has a flag. That is no guarantee: see the guide on what flags can tell."])
