@@ -172,7 +172,7 @@ def auc_text(result: xr.Dataset, path_: xr.Dataset, *, width: int | None = None)
     most = MOST_ROWS if len(found) == 1 else MOST_ROWS_EACH
     for (name, one), (_, path) in zip(found, paths, strict=True):
         parts += [Text("")] if parts else []
-        parts += [Text(_headline(one, name), "bold"), _features(one, most, room)]
+        parts += [Text(headline(one, name), "bold"), _features(one, most, room)]
         parts += [Text(CAPTION, "italic"), Text("")] if one is found[-1][1] else []
         parts.append(_path(path))
         words = in_words(one, path)
@@ -181,7 +181,7 @@ def auc_text(result: xr.Dataset, path_: xr.Dataset, *, width: int | None = None)
     return Printed(*parts, width=width)
 
 
-def _headline(one: xr.Dataset, name: str | None) -> str:
+def headline(one: xr.Dataset, name: str | None) -> str:
     """What ranks what, and how well."""
     positive = one.attrs.get("positive", "")
     if name is None:

@@ -45,8 +45,10 @@ def _number(cell: Cell, column: Column) -> tuple[str, Markup]:
         side = " heat low" if cell.value < 0 else " heat"
         return "n" + side, given + _style([("s", column.place(abs(cell.value)))])
     if cell.has_interval:
-        at = [("v", cell.value), ("l", cell.low), ("h", cell.high)]
-        return "n i", given + _style([(name, column.place(x)) for name, x in at if x is not None])
+        at = [("v", cell.value), ("l", cell.low), ("h", cell.high), ("m", column.mark)]
+        return ("n i" if column.mark is None else "n i m"), given + _style(
+            [(name, column.place(x)) for name, x in at if x is not None]
+        )
     return "n", given
 
 

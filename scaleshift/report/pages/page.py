@@ -14,7 +14,13 @@ from scaleshift.report.kinds import kind_of
 from scaleshift.report.pages import html
 
 # kind -> module of this folder with `title(result)` and `sections(result)`
-PAGES = {"proportions": "proportions"}
+PAGES = {
+    "proportions": "proportions",
+    "slices": "slices",
+    "ranking": "ranking",
+    "ranking path": "ranking_path",
+    "errors": "errors",
+}
 
 
 def page(result: Any, path: str | os.PathLike[str] | None = None) -> str:

@@ -58,6 +58,8 @@ class Column:
     start, end : float
     note : str
         What the numbers are.
+    mark : float, optional
+        A value to compare with, of a column of intervals: a thin line in every cell.
     """
 
     heading: str
@@ -65,6 +67,7 @@ class Column:
     start: float = 0.0
     end: float = 1.0
     note: str = ""
+    mark: float | None = None
 
     def place(self, value: float) -> float:
         """Where a value lies between start and end, from 0 to 1."""
@@ -121,12 +124,16 @@ class Point:
 
 @dataclass(frozen=True)
 class Chart:
-    """A curve with intervals: a number against another one. Its numbers stand in a table too."""
+    """A curve with intervals: a number against another one. Its numbers stand in a table too.
+
+    `logarithmic`: equal factors of x, which is above 0, are equally far apart.
+    """
 
     caption: str
     x_label: str
     y_label: str
     points: Sequence[Point]
+    logarithmic: bool = False
 
 
 @dataclass(frozen=True)

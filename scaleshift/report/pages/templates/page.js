@@ -75,7 +75,7 @@ function downloadable(grid, tools) {
   tools.append(button);
 }
 
-for (const grid of document.querySelectorAll(".grid")) {
+for (const grid of document.querySelectorAll("div.grid")) {
   const table = grid.querySelector("table"), tools = grid.querySelector(".tools");
   const said = make("output");
   said.setAttribute("aria-live", "polite");
