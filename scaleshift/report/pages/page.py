@@ -13,14 +13,18 @@ from scaleshift.report.files import replacing
 from scaleshift.report.kinds import kind_of
 from scaleshift.report.pages import html
 
-# kind -> module of this folder with `title(result)` and `sections(result)`
+# kind -> module of this folder with `title(result)` and `sections(result)`; others have the module generic
 PAGES = {
     "proportions": "proportions",
+    "league": "league",
+    "diagnosis": "diagnosis",
     "slices": "slices",
+    "slice comparison": "growth",
     "ranking": "ranking",
     "ranking path": "ranking_path",
     "errors": "errors",
 }
+OTHERS = "generic"
 
 
 def page(result: Any, path: str | os.PathLike[str] | None = None) -> str:
