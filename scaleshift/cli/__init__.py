@@ -19,6 +19,7 @@ from scaleshift.cli.error import error as error_command
 from scaleshift.cli.ingest import ingest as ingest_command
 from scaleshift.cli.label import label as label_command
 from scaleshift.cli.quantify import quantify as quantify_command
+from scaleshift.cli.report import report as report_command
 from scaleshift.cli.slices import slices as slices_command
 from scaleshift.errors import ScaleshiftError
 from scaleshift.kernels.cuda.choice import DeviceError
@@ -106,4 +107,5 @@ main.add_command(error_command)
 main.add_command(ingest_command)
 main.add_command(label_command)
 main.add_command(quantify_command)
+main.add_command(report_command)
 main.add_command(slices_command)

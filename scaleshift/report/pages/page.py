@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import xarray as xr

@@ -26,7 +26,6 @@ from scaleshift.report.pages.parts import (
     Section,
     Words,
     count,
-    number,
     ranged,
 )
 
