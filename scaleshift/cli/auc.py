@@ -261,7 +261,7 @@ def write(model: Any, result: xr.Dataset, path_: xr.Dataset, output: Path) -> li
 def deliver(result: xr.Dataset, path_: xr.Dataset, remarks: list[str], as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(result, path_), indent=2))

@@ -303,7 +303,7 @@ def write(result: xr.Dataset, answer: Answer, output: Path) -> list[str]:
 def deliver(answer: Answer, as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(answer), indent=2))

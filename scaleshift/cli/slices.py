@@ -256,7 +256,7 @@ def _memberships(slicer: Any, data: SliceData, result: xr.Dataset) -> xr.Dataset
 def deliver(result: xr.Dataset, remarks: list[str], as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))
