@@ -70,7 +70,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def _shown(text: object) -> str:
     """Names in it come from files, and may hold what a terminal would obey, or a line like one of ours."""
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     first, *more = map(printable, str(text).split("\n"))
     return "\n".join([first, *(line if line.startswith("  ") else f"  {line}" for line in more)])

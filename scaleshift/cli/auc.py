@@ -137,8 +137,8 @@ def _solver(context: click.Context, parameter: click.Parameter, name: str) -> st
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     callback=options.folder,
-    help=f"Folder to write {PAGE}, {TABLE}, {PATH_TABLE}, {PICTURE}, {FEATURES}, {PATH} and the fitted {MODEL} "
-    "(ss.load opens it) to.",
+    help=f"Folder to write {PAGE}, {TABLE}, {PATH_TABLE}, {PICTURE}, {FEATURES}, {PATH} and the fitted "
+    f"{MODEL} (ss.load opens it) to.",
 )
 @planned.option
 @options.all_of(options.as_json, options.quiet, options.scheduler)
@@ -263,7 +263,7 @@ def write(model: Any, result: xr.Dataset, path_: xr.Dataset, output: Path) -> li
 def deliver(result: xr.Dataset, path_: xr.Dataset, remarks: list[str], as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(result, path_), indent=2))

@@ -85,7 +85,8 @@ class Answer:
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     callback=options.folder,
-    help=f"Folder to write {PAGE}, {TABLE}, {PICTURE}, {RESULT} and the {FITTED} model (ss.load opens it) to.",
+    help=f"Folder to write {PAGE}, {TABLE}, {PICTURE}, {RESULT} and the {FITTED} model "
+    "(ss.load opens it) to.",
 )
 @planned.option
 @options.all_of(options.as_json, options.quiet, options.scheduler)
@@ -305,7 +306,7 @@ def write(result: xr.Dataset, answer: Answer, output: Path) -> list[str]:
 def deliver(answer: Answer, as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(answer), indent=2))

@@ -102,7 +102,8 @@ def _components(context: click.Context, parameter: click.Parameter, text: str) -
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     callback=options.folder,
-    help=f"Folder to write {PAGE}, {TABLE}, {PICTURE}, {RESULT} and the fitted {SLICER} (ss.load opens it) to.",
+    help=f"Folder to write {PAGE}, {TABLE}, {PICTURE}, {RESULT} and the fitted {SLICER} "
+    "(ss.load opens it) to.",
 )
 @click.option(
     "--memberships",
@@ -258,7 +259,7 @@ def _memberships(slicer: Any, data: SliceData, result: xr.Dataset) -> xr.Dataset
 def deliver(result: xr.Dataset, remarks: list[str], as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))
