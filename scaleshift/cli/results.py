@@ -14,13 +14,8 @@ if TYPE_CHECKING:
 
 PAGE = "report.html"
 PROPORTIONS, GATED = "proportions.zarr", "gated.csv"
-LEAGUE, SLICES, FEATURES, PATH, ERROR = (
-    "league.zarr",
-    "slices.zarr",
-    "features.zarr",
-    "path.zarr",
-    "error.zarr",
-)
+LEAGUE, SLICES, ERROR = "league.zarr", "slices.zarr", "error.zarr"
+FEATURES, PATH = "features.zarr", "path.zarr"
 GROUPS = (PROPORTIONS, LEAGUE, SLICES, FEATURES, PATH, ERROR)
 MAKERS = "scaleshift quantify, compare, slices, auc and error leave there what a report is made of"
 
