@@ -19,6 +19,7 @@ from scaleshift.cli.error import error as error_command
 from scaleshift.cli.ingest import ingest as ingest_command
 from scaleshift.cli.label import label as label_command
 from scaleshift.cli.quantify import quantify as quantify_command
+from scaleshift.cli.report import report as report_command
 from scaleshift.cli.slices import slices as slices_command
 from scaleshift.errors import ScaleshiftError
 from scaleshift.kernels.cuda.choice import DeviceError
@@ -69,7 +70,7 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
 
 def _shown(text: object) -> str:
     """Names in it come from files, and may hold what a terminal would obey, or a line like one of ours."""
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     first, *more = map(printable, str(text).split("\n"))
     return "\n".join([first, *(line if line.startswith("  ") else f"  {line}" for line in more)])
@@ -106,4 +107,5 @@ main.add_command(error_command)
 main.add_command(ingest_command)
 main.add_command(label_command)
 main.add_command(quantify_command)
+main.add_command(report_command)
 main.add_command(slices_command)

@@ -15,6 +15,7 @@ from scaleshift.cli import options, planned, stopping, zarr_groups
 from scaleshift.cli.auc_data import Asked, AucData, read
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
+from scaleshift.cli.results import PAGE
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -136,8 +137,8 @@ def _solver(context: click.Context, parameter: click.Parameter, name: str) -> st
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     callback=options.folder,
-    help=f"Folder to write {TABLE}, {PATH_TABLE}, {PICTURE}, {FEATURES}, {PATH} and the fitted {MODEL} "
-    "(ss.load opens it) to.",
+    help=f"Folder to write {PAGE}, {TABLE}, {PATH_TABLE}, {PICTURE}, {FEATURES}, {PATH} and the fitted "
+    f"{MODEL} (ss.load opens it) to.",
 )
 @planned.option
 @options.all_of(options.as_json, options.quiet, options.scheduler)
@@ -245,23 +246,24 @@ def _described(model: Any, asked: Asked, data: AucData) -> tuple[xr.Dataset, xr.
 
 
 def write(model: Any, result: xr.Dataset, path_: xr.Dataset, output: Path) -> list[str]:
-    """Write tables, picture, datasets and the model; the remark returned says what was written."""
+    """Write page, tables, picture, datasets and the model; the remark returned says what was written."""
     from scaleshift import report
 
     report.auc_table(result, output / TABLE)
     report.auc_path_table(path_, output / PATH_TABLE)
     report.auc_plot(result, path_, output / PICTURE)
+    report.page([result, path_], output / PAGE)
     zarr_groups.write(result, output / FEATURES)
     zarr_groups.write(path_, output / PATH)
     model.save(output / MODEL)
-    paths = [str(output / name) for name in (TABLE, PATH_TABLE, PICTURE, FEATURES, PATH, MODEL)]
+    paths = [str(output / name) for name in (PAGE, TABLE, PATH_TABLE, PICTURE, FEATURES, PATH, MODEL)]
     return [f"wrote {', '.join(paths[:-1])} and {paths[-1]}"]
 
 
 def deliver(result: xr.Dataset, path_: xr.Dataset, remarks: list[str], as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(result, path_), indent=2))

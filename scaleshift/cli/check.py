@@ -48,7 +48,7 @@ def check(
 
 def printable(text: str) -> str:
     """A text without control codes: names come from files."""
-    from scaleshift.report.table import printable as shown
+    from scaleshift.report.names import printable as shown
 
     return shown(text)
 

@@ -11,13 +11,14 @@ import click
 import xarray as xr
 from rich.console import Console
 
-from scaleshift.cli import options
+from scaleshift.cli import options, zarr_groups
 from scaleshift.cli.opening import EVERY, Opening
 from scaleshift.cli.output import plain
+from scaleshift.cli.results import LEAGUE, PAGE
 from scaleshift.quantify.methods import available
 
 MIN_WIDTH = 80
-LEAGUE = "league.csv"
+TABLE = "league.csv"
 
 
 def _methods(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
@@ -82,7 +83,7 @@ def _methods(context: click.Context, parameter: click.Parameter, text: str | Non
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     callback=options.folder,
-    help=f"Folder to write {LEAGUE} to.",
+    help=f"Folder to write {PAGE}, {TABLE} and {LEAGUE} to.",
 )
 @options.all_of(options.as_json, options.quiet, options.scheduler)
 def compare(
@@ -109,21 +110,31 @@ def compare(
     """
     from scaleshift import report
     from scaleshift.quantify import compare as compared
+    from scaleshift.report.names import printable
 
     options.make_folder(output)
     with options.computing(scheduler, quiet):
         study = Opening(store, markers, scaling)
         cells = study.labelled(study.select(source, "--source"))
         result = compared(names, cells, random_state=seed, **settings)
-    if output is not None:
-        report.league(result, output / LEAGUE)
+    remarks = [] if output is None else write(result, output)
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))
     else:
         width = max(Console().width, MIN_WIDTH)  # a narrower terminal wraps lines, but no number is cut
         Console(width=width).print(report.league_text(result, width=width))
-    if output is not None and not quiet:
-        click.echo(f"wrote {output / LEAGUE}", err=True)
+    for remark in [] if quiet else remarks:
+        click.echo(printable(remark), err=True)
+
+
+def write(result: xr.Dataset, output: Path) -> list[str]:
+    """Write page, table and dataset; the remark returned says what was written."""
+    from scaleshift import report
+
+    report.page(result, output / PAGE)
+    report.league(result, output / TABLE)
+    zarr_groups.write(result, output / LEAGUE)
+    return [f"wrote {output / PAGE}, {output / TABLE} and {output / LEAGUE}"]
 
 
 def to_json(result: xr.Dataset) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def doctor(context: click.Context, store: str | None, as_json: bool, quiet: bool
 
 
 def _table(sections: Mapping[str, list[Finding]]) -> Table:
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     shown = Table.grid(padding=(0, 2, 0, 0))
     shown.add_column(no_wrap=True)

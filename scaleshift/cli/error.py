@@ -18,6 +18,7 @@ from scaleshift.cli.error_data import Asked, Cells, NoCells, Source, Targets
 from scaleshift.cli.error_model import NAMES, open_named
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
+from scaleshift.cli.results import PAGE
 from scaleshift.errors import DataError
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ class Answer:
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     callback=options.folder,
-    help=f"Folder to write {TABLE}, {PICTURE}, {RESULT} and the {FITTED} model (ss.load opens it) to.",
+    help=f"Folder to write {PAGE}, {TABLE}, {PICTURE}, {RESULT} and the {FITTED} model "
+    "(ss.load opens it) to.",
 )
 @planned.option
 @options.all_of(options.as_json, options.quiet, options.scheduler)
@@ -278,7 +280,7 @@ def _described(answer: Answer, asked: Asked) -> xr.Dataset:
 
 
 def write(result: xr.Dataset, answer: Answer, output: Path) -> list[str]:
-    """Write table, picture, dataset and the model; the remarks returned say what was written.
+    """Write page, table, picture, dataset and the model; the remarks returned say what was written.
 
     A model of an earlier run that this one does not write is removed: it would be taken for its own.
     """
@@ -286,8 +288,9 @@ def write(result: xr.Dataset, answer: Answer, output: Path) -> list[str]:
 
     report.error_table(result, output / TABLE)
     report.error_plot(result, output / PICTURE, above=None if answer.watch is None else answer.watch.above)
+    report.page(result, output / PAGE)
     zarr_groups.write(result, output / RESULT)
-    names, remarks = [TABLE, PICTURE, RESULT], []
+    names, remarks = [PAGE, TABLE, PICTURE, RESULT], []
     try:
         answer.monitor.model.save(output / FITTED)
         names.append(FITTED)
@@ -303,7 +306,7 @@ def write(result: xr.Dataset, answer: Answer, output: Path) -> list[str]:
 def deliver(answer: Answer, as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(answer), indent=2))

@@ -55,7 +55,7 @@ def ingest(
     if as_json:
         click.echo(report.to_json())
     elif not quiet:
-        from scaleshift.report.table import printable
+        from scaleshift.report.names import printable
 
         click.echo("\n".join(map(printable, lines(report))))  # names come from files
 

@@ -99,7 +99,7 @@ def label(
     else:
         Console().print(_table(report))
     if not quiet:
-        from scaleshift.report.table import printable
+        from scaleshift.report.names import printable
 
         for remark in report["remarks"]:
             fix = f"; {remark['fix']}" if remark["fix"] else ""
@@ -108,7 +108,7 @@ def label(
 
 
 def _table(report: Mapping[str, Any]) -> Table:
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     shown = Table(
         title=f"{report['n_labelled']} of {report['n_cells']} cells have a label", title_justify="left"

@@ -28,7 +28,7 @@ def deliver(
 ) -> None:
     """Print a result, and write it where --output says."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     # Written first: nobody may be reading what is printed.
     remarks = [f"method: {result.attrs['choice']}"] if "choice" in result.attrs else []

@@ -15,6 +15,7 @@ from rich.console import Console
 from scaleshift.cli import options, planned, stopping, trust, zarr_groups
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
+from scaleshift.cli.results import PAGE
 from scaleshift.cli.slice_data import Asked, SliceData, read
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ def _components(context: click.Context, parameter: click.Parameter, text: str) -
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     callback=options.folder,
-    help=f"Folder to write {TABLE}, {PICTURE}, {RESULT} and the fitted {SLICER} (ss.load opens it) to.",
+    help=f"Folder to write {PAGE}, {TABLE}, {PICTURE}, {RESULT} and the fitted {SLICER} "
+    "(ss.load opens it) to.",
 )
 @click.option(
     "--memberships",
@@ -210,7 +212,7 @@ def _described(slicer: Any, asked: Asked) -> xr.Dataset:
 
 
 def write(slicer: Any, data: SliceData, result: xr.Dataset, output: Path, memberships: bool) -> list[str]:
-    """Write table, picture, result, slicer and memberships; the remarks returned say what was written.
+    """Write page, table, picture, result, slicer and memberships; the remarks returned say what was written.
 
     Memberships of an earlier run that this one does not write are removed: they would be taken for its own.
     """
@@ -218,9 +220,10 @@ def write(slicer: Any, data: SliceData, result: xr.Dataset, output: Path, member
 
     report.slice_table(result, output / TABLE)
     report.slice_plot(result, output / PICTURE)
+    report.page(result, output / PAGE)
     zarr_groups.write(result, output / RESULT)
     slicer.save(output / SLICER)
-    names, remarks = [TABLE, PICTURE, RESULT, SLICER], []
+    names, remarks = [PAGE, TABLE, PICTURE, RESULT, SLICER], []
     if memberships:
         zarr_groups.write(_memberships(slicer, data, result), output / MEMBERSHIPS)
         names.append(MEMBERSHIPS)
@@ -256,7 +259,7 @@ def _memberships(slicer: Any, data: SliceData, result: xr.Dataset) -> xr.Dataset
 def deliver(result: xr.Dataset, remarks: list[str], as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))

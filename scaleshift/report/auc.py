@@ -17,8 +17,8 @@ from rich.text import Text
 from scaleshift.errors import DataError
 from scaleshift.report.auc_words import chosen, in_words, number, ranked
 from scaleshift.report.files import replacing, write_csv
+from scaleshift.report.names import printable
 from scaleshift.report.printed import Printed
-from scaleshift.report.table import printable
 
 FEATURES = ("coef", "coef_scaled", "selected", "stability", "auc_alone", "mean_positive", "mean_negative")
 OF_RANKING = ("auc", "auc_se", "auc_binormal", "weight_positive", "weight_negative")

@@ -12,7 +12,7 @@ from scaleshift.errors import DataError
 from scaleshift.report.auc import FEATURES, OF_RANKING, PATH, contrasts
 from scaleshift.report.auc_words import chosen, number
 from scaleshift.report.files import write_png
-from scaleshift.report.table import short
+from scaleshift.report.names import short
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.axes import Axes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from scaleshift.report.table import short
+from scaleshift.report.names import short
 
 FEW = 50  # positives, below which the standard error over folds says too little
 UNSTABLE = 0.5  # of the halves

@@ -13,7 +13,7 @@ from scaleshift.report import error_words as words
 from scaleshift.report.error import required
 from scaleshift.report.error_axis import Axis, axis_of
 from scaleshift.report.files import write_png
-from scaleshift.report.table import printable, short
+from scaleshift.report.names import printable, short
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.axes import Axes

@@ -16,7 +16,7 @@ from scaleshift.cells.problem import several
 from scaleshift.cells.schema import check_cells
 from scaleshift.errors import DataError
 from scaleshift.report.files import replacing, write_csv
-from scaleshift.report.table import require
+from scaleshift.report.proportions import require
 
 ESTIMATES = {"estimated": "proportion", "low": "proportion_low", "high": "proportion_high"}
 

@@ -146,8 +146,7 @@ _IMPORT = "scaleshift.cells.intake.report", "IngestReport"
 #: name -> kind; what is asked for first stands first
 KINDS: dict[str, Kind] = dict([
     _kind("proportions", "predict of a quantifier", has("proportion"),
-          "table:table",
-          "proportions:proportion_text", "proportion_bars:proportion_plot"),
+          "proportions:proportion_table", "proportions:proportion_text", "proportion_bars:proportion_plot"),
     _kind("league", "quantify.compare", has("error", "score", over="method setting"),
           "ranking:league", "ranking:league_text", "league_picture:league_plot"),
     _kind("diagnosis", "quantify.diagnose", has("verdict", "shift"),

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from scaleshift.errors import DataError
 from scaleshift.report.files import replacing, write_csv
+from scaleshift.report.names import printable
 from scaleshift.report.printed import Printed
-from scaleshift.report.table import printable
 
 COLUMNS = ("error", "error_se", "unknown_error", "coverage", "seconds", "flag")
 WIDE = 100  # characters a line from which standard errors have room

@@ -17,8 +17,8 @@ from rich.text import Text
 
 from scaleshift.errors import DataError
 from scaleshift.report.files import replacing, write_csv, write_png
+from scaleshift.report.names import printable, short
 from scaleshift.report.printed import Printed
-from scaleshift.report.table import printable, short
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.axes import Axes
@@ -286,20 +286,9 @@ def _reach(result: xr.Dataset) -> float:
 # Small things ------------------------------------------------------------------------------------------
 
 
-def is_slices(result: xr.Dataset) -> bool:
-    """Whether a result is what a slicer's ``describe`` returns.
-
-    Examples
-    --------
-    >>> is_slices(_example()), is_slices(xr.Dataset())
-    (True, False)
-    """
-    return "slice" in result.dims and all(name in result for name in NEEDED)
-
-
 def _required(result: xr.Dataset) -> xr.Dataset:
     """The result in memory: it is small, and lazy where it was opened from a store."""
-    if not is_slices(result):
+    if "slice" not in result.dims or not all(name in result for name in NEEDED):
         raise DataError(
             f"this describes no slices: it has the variables {sorted(map(str, result))}, expected "
             f"{list(NEEDED)} over (slice); pass the Dataset that a slicer's describe returns"

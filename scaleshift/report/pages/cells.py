@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from scaleshift.report.table import printable
+from scaleshift.report.names import printable
 from scaleshift.report.pages.parts import Cell, Column
 
 SEEN = 0.0002  # of a bar: shorter shares have no width on a screen

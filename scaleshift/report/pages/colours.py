@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scaleshift.report.plot import PALETTE, ROUNDS
+from scaleshift.report.proportion_bars import PALETTE, ROUNDS
 
 UNKNOWN = "u"
 

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from scaleshift.report.table import printable
+from scaleshift.report.names import printable
 from scaleshift.report.pages import cells, charts, colours
 from scaleshift.report.pages.parts import Section
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Sequence
 from typing import Any
 
 import xarray as xr
@@ -53,8 +52,13 @@ def page(result: Any, path: str | os.PathLike[str] | None = None) -> str:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import scaleshift as ss
-    >>> cells = ss.datasets.load_demo(cells_per_sample=200)
+    >>> y = np.repeat(["B", "T"], [300, 700])
+    >>> X = np.where(y == "T", 5, 0)[:, None] + np.random.default_rng(0).normal(size=(1000, 2))
+    >>> result = ss.ClassifyAndCount(random_state=0).fit(X, y).predict(X)
+    >>> "<h1>Class proportions of 1 sample</h1>" in page(result)
+    True
     """
     results = [result] if isinstance(result, xr.Dataset) else list(result)
     makers = [

@@ -1,7 +1,8 @@
-"""What does a page say of estimated proportions?  Shares, intervals, flags in words, and which markers moved."""
+"""What does a page say of proportions?  Shares, intervals, flags in words, and which markers moved."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from scaleshift.quantify.flags import JOINT, REASONS, codes
-from scaleshift.report.about import about
+from scaleshift.report.about import made
 from scaleshift.report.legend import letters
 from scaleshift.report.metadata import sample_columns
 from scaleshift.report.pages import colours
@@ -26,13 +27,16 @@ from scaleshift.report.pages.parts import (
     Section,
     Words,
     count,
-    number,
     ranged,
 )
 
 MOST_MARKERS = 20  # columns of what moved
 MOST_NAMES = 12  # samples named behind a reason
 FULL_COLOUR = 2.0  # standard deviations that a marker moved
+INTERVALS = {
+    "cells": "hold the noise of cells alone: where donors and batches differ, they are too narrow.",
+    "samples": "hold the noise of cells and of the source's samples, not how the targets differ.",
+}
 UNKNOWN_NOTE = "share of cells unlike every class of the source; read it as 'at least'"
 
 
@@ -51,13 +55,13 @@ def title(result: xr.Dataset) -> tuple[str, str]:
 def sections(result: xr.Dataset) -> list[Section]:
     """Sections of a page, from what a quantifier's ``predict`` returns."""
     found = [
-        Section("In short", [_figures(result), *_choice(result)]),
+        Section("In short", [_figures(result), _intervals(result)]),
         Section("Proportions", [_shares(result)]),
         Section("What deserves caution", [_reasons(result)]),
     ]
     if "shift" in result:
         found.append(Section("Which markers moved?", _moved(result)))
-    return [*found, Section("Method, parameters and seeds", [_pairs(result)])]
+    return [*found, Section("Method, parameters and seeds", [_pairs(result)], folded=True)]
 
 
 def _figures(result: xr.Dataset) -> Figures:
@@ -73,19 +77,14 @@ def _figures(result: xr.Dataset) -> Figures:
     return Figures(entries)
 
 
-def _choice(result: xr.Dataset) -> list[Part]:
+def _intervals(result: xr.Dataset) -> Words:
     said = [f"Method: {result.attrs['choice']}."] if "choice" in result.attrs else []
-    intervals = np.isfinite(result["proportion_low"].values).any()
-    said.append(
-        INTERVALS[result.attrs.get("resampled", "cells")] if intervals else "No intervals were computed."
-    )
-    return [Words(said)]
-
-
-INTERVALS = {
-    "cells": "Intervals hold the noise of cells alone: donors and batches that differ make them too narrow.",
-    "samples": "Intervals hold the noise of cells and of the source's samples, not how the targets differ.",
-}
+    if np.isfinite(result["proportion_low"].values).any():
+        level = 100 * json.loads(result.attrs.get("parameters", "{}")).get("level", 0.95)
+        said.append(f"Intervals of {level:g} % {INTERVALS[result.attrs.get('resampled', 'cells')]}")
+    else:
+        said.append("No intervals were computed.")
+    return Words(said)
 
 
 def _shares(result: xr.Dataset) -> Grid:
@@ -152,29 +151,22 @@ def _shown(value: Any) -> str:
 
 def _reasons(result: xr.Dataset) -> Part:
     """Every reason that a sample has a flag, what it means, and whose it is."""
-    samples, flags = result["sample"].values.tolist(), [str(flag) for flag in result["flag"].values]
-    by_code: dict[str, list[str]] = {}
-    details: dict[str, list[str]] = {}
-    for name, flag in zip(samples, flags, strict=True):
+    of: dict[str, list[str]] = {}  # by code
+    for name, flag in zip(result["sample"].values.tolist(), result["flag"].values.tolist(), strict=True):
         for code, words in zip(codes(flag), filter(None, flag.split(JOINT)), strict=True):
-            by_code.setdefault(code, []).append(
-                f"{name} ({words.split(': ', 1)[-1]})" if ": " in words else f"{name}"
-            )
-            details.setdefault(code, []).append(words.split(": ", 1)[0])
-    if not by_code:
-        return Words(["No sample has a flag. That is no guarantee: see the guide on what flags can tell."])
-    entries = [
-        (
-            f"{code}: {details[code][0]}",
-            f"{_meaning(code)} {_listed(found)}",
-        )
-        for code, found in by_code.items()
-    ]
-    return Points(entries)
+            detail = words.partition(": ")[2]
+            of.setdefault(code, []).append(f"{name} ({detail})" if detail else str(name))
+    if not of:
+        return Words(["No sample has a flag. That is no guarantee: compare a sample that you have gated."])
+    return Points([(f"{code}: {_phrase(code)}", f"{_meaning(code)}{_listed(of[code])}") for code in of])
+
+
+def _phrase(code: str) -> str:
+    return REASONS[code].phrase if code in REASONS else "another reason"
 
 
 def _meaning(code: str) -> str:
-    return f"{REASONS[code].meaning}." if code in REASONS else ""
+    return f"{REASONS[code].meaning}. " if code in REASONS else ""
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -203,11 +195,11 @@ def _moved(result: xr.Dataset) -> list[Part]:
     footnote = "" if left <= 0 else f"{left} markers that moved less are left out."
     words = (
         "How far each marker moved against the source, in standard deviations of the class in which it moved "
-        "most (named where the mouse rests). What moved much, in many samples, is a batch shift: look at that "
-        "marker's staining and compensation first."
+        "most (named where the mouse rests). What moved much, in many samples, is a batch shift: look at the "
+        "staining and compensation of that marker first."
     )
     return [Words([words]), Grid("Shift of markers by sample", columns, rows, footnote=footnote)]
 
 
 def _pairs(result: xr.Dataset) -> Pairs:
-    return Pairs([(str(name), _shown(value)) for name, value in about(result, ["low"], None, False)[1:]])
+    return Pairs([(str(name), _shown(value)) for name, value in made(result)])
