@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from scaleshift.report.names import short
 from scaleshift.report.pages.parts import Points, Words
-from scaleshift.report.table import short
 
 JOINT = "; "  # between the reasons of a flag; ": " comes before what one is about
 MOST_NAMES = 12  # behind a reason

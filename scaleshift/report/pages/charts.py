@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
+from scaleshift.report.names import printable
 from scaleshift.report.pages.parts import Chart, Point
-from scaleshift.report.table import printable
 
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 14, 44

@@ -1,10 +1,11 @@
-"""What does a page say of samples that do not fit?  What is wrong with each, which markers moved, and where."""
+"""What does a page say of samples that do not fit?  What is wrong with each, and what moved."""
 
 from __future__ import annotations
 
 import numpy as np
 import xarray as xr
 
+from scaleshift.report.names import short
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.heats import heat
 from scaleshift.report.pages.made import made
@@ -21,14 +22,13 @@ from scaleshift.report.pages.parts import (
     count,
     number,
 )
-from scaleshift.report.table import short
 
-FITS, FEW = "fits", "too few cells"
+FITS, BOTH, FEW = "fits", "both", "too few cells"
 VERDICTS = {
     "batch shift": "the cells of the classes moved, as another instrument or staining moves them",
     "unknown population": "there are cells that belong to no class of the source; the classes did not move",
-    "both": "the classes moved, and cells that belong to none of them remain",
-    "unclear": "it does not fit, for neither reason: a class changed its shape, or unknown cells resemble one",
+    BOTH: "the classes moved, and cells that belong to none of them remain",
+    "unclear": "it fits badly, for neither reason: a class changed its shape, or unknown cells resemble one",
     FEW: "fewer than 50 cells tell nothing",
     FITS: "misfit and unknown share are below 5 %",
 }
@@ -73,7 +73,9 @@ def _by_verdict(result: xr.Dataset) -> dict[str, list[str]]:
 
 
 def _figures(result: xr.Dataset) -> Figures:
-    return Figures([(str(len(names)), verdict) for verdict, names in _by_verdict(result).items()])
+    longer = {BOTH: "batch shift and unknown population"}
+    by_verdict = _by_verdict(result).items()
+    return Figures([(str(len(names)), longer.get(verdict, verdict)) for verdict, names in by_verdict])
 
 
 def _verdicts(result: xr.Dataset) -> Points:
@@ -81,7 +83,8 @@ def _verdicts(result: xr.Dataset) -> Points:
     for verdict, names in _by_verdict(result).items():
         more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         meaning = f"{VERDICTS[verdict]}. " if verdict in VERDICTS else ""
-        entries.append((f"{verdict}:", f"{meaning}Samples: {', '.join(names[:MOST_NAMES])}{more}."))
+        words = f"{meaning}Samples: {', '.join(names[:MOST_NAMES])}{more}."
+        entries.append(("", f"{verdict}: {words}") if verdict == FITS else (f"{verdict}:", words))
     return Points(entries)
 
 
@@ -117,8 +120,8 @@ def _samples(result: xr.Dataset) -> Grid:
         rows,
         flagged=wrong,
         download=csv_of(result, "diagnosis.csv"),
-        footnote="Moved back: once each class lies where it does in the source. What that explains is a batch "
-        "shift; an unknown share that remains is of unknown cells.",
+        footnote="Moved back: once each class lies where it does in the source. What that explains is a "
+        "batch shift; an unknown share that remains is of unknown cells.",
     )
 
 
@@ -170,9 +173,15 @@ def _unknown(result: xr.Dataset) -> list[Part]:
         for label, values, n in zip(labels, of_class, result["class_counts"].values, strict=True)
     ]
     rows = [
-        [Cell(name), count(n), *(Cell(NOTHING) if np.isnan(x) else Cell(f"{x:.3g}", float(x)) for x in values)]
+        [
+            Cell(name),
+            count(n),
+            *(Cell(NOTHING) if np.isnan(x) else Cell(f"{x:.3g}", float(x)) for x in values),
+        ]
         for name, values, n in profiles
     ]
     columns = [Column("cells"), Column("looked at", "number"), *(Column(name, "number") for name in markers)]
-    words = "Means of each marker, in the units of the data: a class that is near may be where they come from."
+    words = (
+        "Means of each marker, in the units of the data: a class that is near may be where they come from."
+    )
     return [Words([words]), Grid("Means of unknown cells, and of the classes in the source", columns, rows)]

@@ -7,6 +7,7 @@ import xarray as xr
 
 from scaleshift.report import error_words as words
 from scaleshift.report.error import captions, required
+from scaleshift.report.names import short
 from scaleshift.report.pages.cautions import HEADING
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.heats import heat
@@ -24,8 +25,8 @@ from scaleshift.report.pages.parts import (
     count,
     number,
     ranged,
+    sentence,
 )
-from scaleshift.report.table import short
 
 LONGEST_NAME = 24  # of a method, as a heading
 NO_DOUBT = (
@@ -42,7 +43,7 @@ def title(result: xr.Dataset) -> tuple[str, str]:
     parts += [f"model: {result.attrs['model']}"] if "model" in result.attrs else []
     parts += [f"study: {result.attrs['study']}"] if "study" in result.attrs else []
     parts += [f"learned from {result.attrs['source']}"] if "source" in result.attrs else []
-    return f"How wrong will the model be on {targets}?", "; ".join(parts)
+    return f"How wrong will the model be on {targets}?", sentence("; ".join(parts))[:-1]
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -73,12 +74,8 @@ def _short(result: xr.Dataset) -> list[Part]:
         name = short(result["target"].values[worst], words.LONGEST_NAME)
         entries.append((words.number(float(error[worst])), f"largest expected error: {name}"))
     entries.append((f"{n_doubtful:,}", "not to be relied on: see why below"))
-    told = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in _sentences(result)]
-    return [Figures(entries), *([Words(told)] if told else [])]
-
-
-def _sentences(result: xr.Dataset) -> list[str]:
-    return [words.sentence(result)] if result.sizes["target"] == 1 else []
+    whole = [sentence(words.sentence(result))] if result.sizes["target"] == 1 else []
+    return [Figures(entries), *([Words(whole)] if whole else [])]
 
 
 def _errors(result: xr.Dataset, known: dict[str, str]) -> Grid:
@@ -116,8 +113,8 @@ def _errors(result: xr.Dataset, known: dict[str, str]) -> Grid:
         cells += [count(float(one["n_rows"])), number(100 * float(one["far"]), 0)]
         cells.append(count(float(one["effective_sample_size"])))
         rows.append([*cells, Cell(words.letters(flag, one["unreliable"].item(), known), note=flag)])
-    marked = " The thin red line is the error on the source." if source is not None else ""
-    told = [f"{line[0].upper()}{line[1:]}." for line in captions(result, False)]
+    marked = " The upright line is the error on the source." if source is not None else ""
+    told = [sentence(line) for line in captions(result, False)]
     return Grid(
         f"{words.of_loss(result)}: a dot and its line are an error and its interval, on one scale.{marked}",
         columns,
@@ -167,7 +164,7 @@ def _doubts(result: xr.Dataset, known: dict[str, str]) -> Part:
         reasons = result["reason"].transpose("target", "method").values
         targets = result["target"].values.tolist()
         for j, method in enumerate(words.methods(result)):
-            entries += [(f"{method}:", told) for told in _told(reasons[:, j].tolist(), targets)]
+            entries += [(f"{method}:", reason) for reason in _told(reasons[:, j].tolist(), targets)]
     return Points(entries) if entries else Words([NO_DOUBT])
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from scaleshift.report.kinds import kind_of
+from scaleshift.report.names import short
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.made import made
 from scaleshift.report.pages.parts import NOTHING, Cell, Column, Grid, Pairs, Section
-from scaleshift.report.table import short
 
 LONGEST_NAME = 40  # of a heading
 
@@ -46,9 +47,10 @@ def _column(heading: str, values: pd.Series) -> Column:
 def _cell(value: Any) -> Cell:
     if pd.api.types.is_scalar(value) and pd.isna(value):
         return Cell(NOTHING)
-    if isinstance(value, bool) or not pd.api.types.is_number(value):
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
         return Cell(str(value))
-    return Cell(f"{value:,}" if pd.api.types.is_integer(value) else f"{value:.4g}", float(value))
+    known = float(value)
+    return Cell(f"{value:,}" if pd.api.types.is_integer(value) else f"{known:.4g}", known)
 
 
 def _told(result: Any) -> Pairs:

@@ -19,6 +19,7 @@ from scaleshift.report.pages.parts import (
     Words,
     number,
     ranged,
+    sentence,
 )
 from scaleshift.report.slices import Q_CAPTION, per_cent
 
@@ -37,7 +38,7 @@ def sections(result: xr.Dataset) -> list[Section]:
     summary = str(result["summary"].item()) if "summary" in result else ""
     flags = zip(names, result["flag"].values.tolist(), strict=True)
     return [
-        Section("In short", [_figures(result), *([Words([summary])] if summary else []), Pairs(sentences)]),
+        Section("In short", [_figures(result), *([Words([sentence(summary)])] if summary else []), Pairs(sentences)]),
         Section("Growth and what it costs", [_growth(result, names)]),
         Section(HEADING, [by_reason(flags, "slice")]),
         made(result),
@@ -112,7 +113,7 @@ def _growth(result: xr.Dataset, names: list[str]) -> Grid:
         rows,
         flagged=[bool(flag) for flag in result["flag"].values],
         download=csv_of(result, "growth.csv"),
-        footnote=f"{Q_CAPTION[0].upper()}{Q_CAPTION[1:]}. The thin red line is no growth.",
+        footnote=f"{Q_CAPTION}. The upright line is no growth.",
     )
 
 

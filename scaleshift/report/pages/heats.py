@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.report.names import short
 from scaleshift.report.pages.parts import NOTHING, Cell, Column, Grid
-from scaleshift.report.table import short
 
 MOST = 20  # columns
 LONGEST_NAME = 24  # characters of a heading; the mouse shows all
@@ -17,8 +17,8 @@ LONGEST_NAME = 24  # characters of a heading; the mouse shows all
 def heat(
     caption: str,
     of: str,
-    rows: Sequence[Any],
-    features: Sequence[Any],
+    rows: Sequence[Any] | np.ndarray,
+    features: Sequence[Any] | np.ndarray,
     values: np.ndarray,
     full: float,
     notes: np.ndarray | None = None,
@@ -31,7 +31,7 @@ def heat(
     caption : str
     of : str
         What a row is.
-    rows, features : sequence
+    rows, features : sequence or ndarray
         Names.
     values : ndarray, shape (n_rows, n_features)
         NaN is not known.

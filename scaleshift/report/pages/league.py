@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from scaleshift.report.names import short
 from scaleshift.report.pages.cautions import HEADING, by_reason
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.heats import heat
@@ -19,10 +20,10 @@ from scaleshift.report.pages.parts import (
     Section,
     Words,
     number,
+    sentence,
 )
 from scaleshift.report.ranking import CAPTION, SCORE
 from scaleshift.report.ranking import _ranked as ranked
-from scaleshift.report.table import short
 
 LONGEST_NAME = 48  # of what was left out
 
@@ -92,13 +93,9 @@ def _errors(result: xr.Dataset) -> Grid:
                 Cell("recommended" if str(method) == str(result.attrs["recommendation"]) else ""),
             ]
         )
-    footnote = (
-        f"{SCORE}. A dot and its line are an error and its standard error, over what is left out or over draws; "
-        "all on one scale from 0."
-    )
-    return Grid(
-        CAPTION, columns, rows, download=csv_of(result, "league.csv"), footnote=footnote[0].upper() + footnote[1:]
-    )
+    drawn = "A dot and its line are an error and its standard error, over what is left out or over draws"
+    download = csv_of(result, "league.csv")
+    return Grid(CAPTION, columns, rows, download=download, footnote=f"{sentence(SCORE)} {drawn}; one scale.")
 
 
 def _error(error: float, spread: float) -> Cell:
@@ -106,7 +103,13 @@ def _error(error: float, spread: float) -> Cell:
         return Cell(NOTHING)
     if np.isnan(spread):
         return Cell(f"{error:.1f}", float(error))
-    return Cell(f"{error:.1f}", float(error), float(error - spread), float(error + spread), note=f"± {spread:.1f}")
+    return Cell(
+        f"{error:.1f}", float(error), float(error - spread), float(error + spread), note=f"± {spread:.1f}"
+    )
+
+
+def _shown(error: float) -> str:
+    return f"{error:.1f}"
 
 
 def _trials(result: xr.Dataset) -> list[Part]:
@@ -120,5 +123,7 @@ def _trials(result: xr.Dataset) -> list[Part]:
     ]
     full = float(np.nan_to_num(values).max(initial=0.0)) or 1.0
     words = "Errors in per cent, trial by trial: what is coloured in every column is hard for every method."
-    grid = heat("Errors by trial", "trial", names, result["method"].values, values, full, shown="{:.1f}".format)
+    grid = heat(
+        "Errors by trial", "trial", names, result["method"].values, values, full, shown="{:.1f}".format
+    )
     return [Words([words]), grid]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import os
+from types import ModuleType
 from typing import Any
-
-import xarray as xr
 
 from scaleshift.report.files import replacing
 from scaleshift.report.kinds import kind_of
 from scaleshift.report.pages import html
+from scaleshift.report.pages.several import together
 
 # kind -> module of this folder with `title(result)` and `sections(result)`; others have the module generic
 PAGES = {
@@ -60,16 +60,18 @@ def page(result: Any, path: str | os.PathLike[str] | None = None) -> str:
     >>> "<h1>Class proportions of 1 sample</h1>" in page(result)
     True
     """
-    results = [result] if isinstance(result, xr.Dataset) else list(result)
-    makers = [
-        importlib.import_module(f"scaleshift.report.pages.{PAGES[kind_of(one).name]}") for one in results
-    ]
-    title, lead = makers[0].title(results[0])
-    sections = [
-        section for maker, one in zip(makers, results, strict=True) for section in maker.sections(one)
-    ]
+    results = list(result) if isinstance(result, list | tuple) else [result]
+    makers = [_maker(one) for one in results]
+    told = [maker.title(one) for maker, one in zip(makers, results, strict=True)]
+    parts = [maker.sections(one) for maker, one in zip(makers, results, strict=True)]
+    sections = together([(name, part) for (name, _), part in zip(told, parts, strict=True)])
+    title, lead = told[0]
     text = html.rendered(title, lead, sections)
     if path is not None:
         with replacing(path, ".html") as temporary:
             temporary.write_text(text, encoding="utf-8")
     return text
+
+
+def _maker(result: Any) -> ModuleType:
+    return importlib.import_module(f"scaleshift.report.pages.{PAGES.get(kind_of(result).name, OTHERS)}")

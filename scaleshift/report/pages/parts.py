@@ -214,3 +214,14 @@ def ranged(text: str, value: float, low: float, high: float, shown: tuple[str, s
     if math.isnan(low) or math.isnan(high):
         return Cell(text, value)
     return Cell(text, value, low, high, note=f"{shown[0]} to {shown[1]}")
+
+
+def sentence(words: str) -> str:
+    """Words as a sentence.
+
+    Examples
+    --------
+    >>> sentence("far: share of rows")
+    'Far: share of rows.'
+    """
+    return f"{words[:1].upper()}{words[1:]}."

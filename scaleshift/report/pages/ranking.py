@@ -7,7 +7,7 @@ import xarray as xr
 
 from scaleshift.report.auc import CAPTION, FEATURES, OF_RANKING, contrasts, direction, headline
 from scaleshift.report.auc_words import UNSTABLE, chosen, number, of_auc, of_features, ranked
-from scaleshift.report.table import short
+from scaleshift.report.names import short
 from scaleshift.report.pages.cautions import HEADING
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.made import made
@@ -15,6 +15,7 @@ from scaleshift.report.pages.parts import (
     NOTHING,
     Cell,
     Column,
+    Download,
     Figures,
     Grid,
     Part,
@@ -23,6 +24,7 @@ from scaleshift.report.pages.parts import (
     Words,
     count,
     ranged,
+    sentence,
 )
 
 LONGEST_NAME = 60
@@ -51,7 +53,7 @@ def sections(result: xr.Dataset) -> list[Section]:
     """Sections of a page, from what ``describe`` of a `SparseAUC` returns."""
     found = _contrasts(result)
     first = _figures(found[0][1]) if len(found) == 1 else _overview(found)
-    grids: list[Part] = [Words([f"{CAPTION[0].upper()}{CAPTION[1:]}."])]
+    grids: list[Part] = [Words([sentence(CAPTION)])]
     for place, (name, one) in enumerate(found):
         download = csv_of(result, "features.csv") if place == 0 else None  # it holds all contrasts
         grids.append(_features(one, headline(one, name), download))
@@ -83,7 +85,13 @@ def _overview(found: list[tuple[str | None, xr.Dataset]]) -> Grid:
     lows = [float(one["auc"] - one["auc_se"].fillna(0)) for _, one in found]
     columns = [
         Column("contrast"),
-        Column("held-out AUC", "interval", min([0.9, *lows]), 1, "with its standard error over folds"),
+        Column(
+            "held-out AUC",
+            "interval",
+            float(np.nanmin([0.9, *lows])),
+            1,
+            "with its standard error over folds",
+        ),
         Column("features", "number"),
         Column("positives", "number"),
         Column("negatives", "number"),
@@ -106,7 +114,7 @@ def auc_cell(auc: float, error: float) -> Cell:
     return ranged(number(auc), auc, low, high, (number(low), number(high)))
 
 
-def _features(one: xr.Dataset, caption: str, download: object) -> Grid:
+def _features(one: xr.Dataset, caption: str, download: Download | None) -> Grid:
     """One row a feature: those of the ranking by weight, then the others by how often they were chosen."""
     weights, stability, alone = (one[name].values for name in ("coef_scaled", "stability", "auc_alone"))
     features, order = chosen(one), ranked(one)

@@ -20,6 +20,7 @@ from scaleshift.report.pages.parts import (
     Point,
     Points,
     Section,
+    sentence,
 )
 from scaleshift.report.pages.ranking import auc_cell, ranks
 
@@ -74,7 +75,7 @@ def _of_contrast(one: xr.Dataset, positive: str, download: Download | None) -> l
         caption, "number of features", what, points, bool(points) and max(sizes) > WIDE * min(sizes)
     )
     table = _table(one, f"{positive}: rankings by number of features", selected, download)
-    said = [Points([("", f"{word[0].upper()}{word[1:]}.") for word in words])] if words else []
+    said = [Points([("", sentence(word)) for word in words])] if words else []
     return [*([chart] if points else []), *said, table]
 
 
@@ -86,7 +87,7 @@ def _table(one: xr.Dataset, caption: str, selected: np.ndarray, download: Downlo
     """One row a number of features."""
     auc, error = one["auc"].values, np.nan_to_num(one["auc_se"].values)
     known = np.isfinite(auc)
-    low = float((auc - error)[known].min(initial=0.99))
+    low = float((auc - error)[known].min()) if known.any() else 0.0
     columns = [
         Column("features", "number"),
         Column("held-out AUC", "interval", low, 1, "with its standard error over folds"),

@@ -116,7 +116,7 @@ def _rates(result: xr.Dataset) -> Grid:
                 Cell(str(one["flag"].item())),
             ]
         )
-    mark = " The thin red line is the rate of all rows." if errors else ""
+    mark = " The upright line is the rate of all rows." if errors else ""
     return Grid(
         caption(result, errors),
         columns,
