@@ -94,7 +94,8 @@ def write(
     for path in stale:
         path.unlink()
         remarks.append(f"removed {path}: an earlier run wrote it, this one has none")
-    return [f"wrote {_listed([str(output / name) for name in written])}{missing}", *remarks]
+    wrote = f"wrote {_listed([str(output / name) for name in written])}{missing}"
+    return [wrote, f"open {output / PAGE} in a browser", *remarks]
 
 
 def plain(value: Any) -> Any:

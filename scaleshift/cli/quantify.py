@@ -12,12 +12,13 @@ import numpy as np
 import xarray as xr
 from click.core import ParameterSource
 
-from scaleshift.cli import options, planned, stopping
+from scaleshift.cli import options, planned, stopping, zarr_groups
 from scaleshift.cli.choice import AUTO, OPTIONS, Wanted
 from scaleshift.cli.opening import EVERY, Opening
 from scaleshift.cli.origin import with_origin
 from scaleshift.cli.output import gated_shares, parents_of
 from scaleshift.cli.quantified import deliver
+from scaleshift.cli.results import PROPORTIONS
 from scaleshift.cli.unfinished import Unfinished
 from scaleshift.errors import DataError
 from scaleshift.quantify import methods
@@ -192,6 +193,8 @@ def quantify(
     if model is None:
         wanted.check()
     options.make_folder(None if plan_only else output)
+    if output is not None:
+        zarr_groups.refuse_foreign(output / PROPORTIONS)
     with options.computing(scheduler, quiet), unfinished.alone():
         if plan_only:
             if model is None and not as_json and not quiet:

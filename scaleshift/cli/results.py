@@ -17,6 +17,7 @@ PROPORTIONS, GATED = "proportions.zarr", "gated.csv"
 LEAGUE, SLICES, ERROR = "league.zarr", "slices.zarr", "error.zarr"
 FEATURES, PATH = "features.zarr", "path.zarr"
 GROUPS = (PROPORTIONS, LEAGUE, SLICES, FEATURES, PATH, ERROR)
+COLUMNS = {"sample": str, "label": str, "inside": "boolean"}
 MAKERS = "scaleshift quantify, compare, slices, auc and error leave there what a report is made of"
 
 
@@ -66,7 +67,8 @@ def _read(path: Path) -> xr.Dataset:
     except Exception as error:  # whatever xarray and zarr make of something else
         raise DataError(f"{path} cannot be read as a Zarr v3 group ({error}): write it again") from error
     if zarr_groups.OURS not in result.attrs:
-        raise DataError(f"{path} is no result of scaleshift; {MAKERS}")
+        what = "a study, and no result" if "X" in result else "no result of scaleshift"
+        raise DataError(f"{path} is {what}; {MAKERS}")
     return result
 
 
@@ -75,6 +77,6 @@ def _gated(path: Path) -> Any:
     import pandas as pd
 
     try:
-        return pd.read_csv(path, dtype={"sample": str, "label": str, "inside": "boolean"})
+        return pd.read_csv(path, dtype=COLUMNS, float_precision="round_trip")
     except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
         raise DataError(f"{path} is not what scaleshift quantify wrote ({error}): run it again") from error

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from scaleshift.report.names import printable
+from scaleshift.report.names import printable, short
 from scaleshift.report.pages.parts import Cell, Column
 
+LONGEST_NAME = 80  # characters of a row's or a column's name; downloads have all of it
 SEEN = 0.0002  # of a bar: shorter shares have no width on a screen
 
 
@@ -29,7 +30,7 @@ def drawn(cell: Cell, column: Column, legend: Sequence[tuple[str, str]], names_r
         given += Markup(' title="{}"').format(printable(cell.note))
     if classes:
         given = Markup(' class="{}"').format(classes) + given
-    text = Markup.escape(printable(cell.text))
+    text = Markup.escape(short(cell.text, LONGEST_NAME) if names_row else printable(cell.text))
     if cell.has_interval:
         text = Markup("<b>{}</b> <small>{}</small>").format(text, cell.note)
     tag = Markup('<th scope="row"{}>{}</th>') if names_row else Markup("<td{}>{}</td>")

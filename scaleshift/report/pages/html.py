@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from scaleshift.report.names import printable
+from scaleshift.report.names import printable, short
 from scaleshift.report.pages import cells, charts, colours
 from scaleshift.report.pages.parts import Section
 
@@ -67,9 +67,17 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    found.filters.update(packed=_packed, drawn=charts.drawn, kind=lambda part: type(part).__name__)
+    found.filters.update(packed=_packed, drawn=charts.drawn, kind=_kind, short=_short)
     found.globals.update(cell=cells.drawn)
     return found
+
+
+def _kind(part: Any) -> str:
+    return type(part).__name__
+
+
+def _short(name: str) -> str:
+    return short(name, cells.LONGEST_NAME)
 
 
 def _finalized(value: Any) -> Any:
