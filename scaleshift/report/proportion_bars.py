@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from scaleshift.report import drawing
 from scaleshift.report.files import write_png
 from scaleshift.report.names import short
 from scaleshift.report.proportions import require
@@ -70,13 +71,11 @@ def proportion_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = No
     >>> [text.get_text() for text in figure.legends[0].get_texts()]
     ['B', 'T', 'unknown', 'flagged']
     """
-    from matplotlib.figure import Figure
-
     require(result, "proportion", "unknown", "flag")
     samples = [short(name, LONGEST_NAME) for name in result["sample"].values]
     labels = [short(name, LONGEST_NAME) for name in result["label"].values]
     layout = _layout(samples, labels)
-    figure = Figure(figsize=(layout.width, layout.height), layout="constrained")
+    figure = drawing.figure(layout.width, layout.height)
     axes = figure.add_subplot()
     entries = _draw_bars(axes, result, labels, layout) + _mark_samples(axes, result, layout)
     _draw_axes(axes, samples, layout)

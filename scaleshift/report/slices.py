@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scaleshift.errors import DataError
+from scaleshift.report import drawing
 from scaleshift.report.files import replacing, write_csv, write_png
 from scaleshift.report.names import printable, short
 from scaleshift.report.printed import Printed
@@ -200,15 +201,13 @@ def slice_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -
     >>> [axes.get_title(loc="left") for axes in slice_plot(_example()).axes]
     ['errors by slice (dashed: all rows)', 'slice 0: 5 % of rows, 40 % wrong']
     """
-    from matplotlib.figure import Figure
-
     result = _required(result)
     panels = min(result.sizes["slice"], MOST_PANELS) if "difference" in result else 0
     columns = min(COLUMNS, panels + 1)
     rows = math.ceil((panels + 1) / columns)
     bars = max(min(MOST_FEATURES, max(result.sizes.get("feature", 0), result.sizes["slice"])), 3)
     height = rows * (bars * BAR + PANEL_EXTRA)
-    figure = Figure(figsize=(columns * PANEL_WIDTH, height), layout="constrained")
+    figure = drawing.figure(columns * PANEL_WIDTH, height)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     _draw_errors(grid[0], result)
     for axes, one in zip(grid[1 : panels + 1], _slices(result), strict=False):

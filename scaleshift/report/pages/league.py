@@ -22,8 +22,7 @@ from scaleshift.report.pages.parts import (
     number,
     sentence,
 )
-from scaleshift.report.ranking import CAPTION, SCORE
-from scaleshift.report.ranking import _ranked as ranked
+from scaleshift.report.ranking import CAPTION, SCORE, ranked
 
 LONGEST_NAME = 48  # of what was left out
 
