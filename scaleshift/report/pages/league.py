@@ -53,7 +53,8 @@ def _advice(result: xr.Dataset) -> list[Part]:
     best = str(result.attrs["recommendation"] or "none")
     entries = [(best, "recommended")]
     score = result["score"].values[result["method"].values.astype(str) == best]
-    entries += [(f"{100 * float(score[0]):.1f} %", "its error, by which it was chosen")] if score.size else []
+    if np.isfinite(score).any():
+        entries.append((f"{100 * float(score[0]):.1f} %", "its error, by which it was chosen"))
     reason = str(result.attrs["reason"])
     return [Figures(entries), Words([f"Why: {reason}."] if reason else [])]
 
