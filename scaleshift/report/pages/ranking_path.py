@@ -89,7 +89,7 @@ def _table(one: xr.Dataset, caption: str, selected: np.ndarray, download: Downlo
     known = np.isfinite(auc)
     low = float((auc - error)[known].min()) if known.any() else 0.0
     columns = [
-        Column("features", "number"),
+        Column("features"),
         Column("held-out AUC", "interval", low, 1, "with its standard error over folds"),
         Column(
             "in training", "number", note="AUC of the rows that were learned from, as if scores were normal"

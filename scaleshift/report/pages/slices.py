@@ -26,7 +26,7 @@ from scaleshift.report.pages.parts import (
 from scaleshift.report.slices import caption, has_errors, per_cent
 
 MOST_CONFUSED = 5  # kinds of errors of a slice
-MOST_ROWS = 5  # of the data, that are named
+MOST_ROWS = 3  # of the data, that are named
 FULL_COLOUR = 2.0  # standard deviations
 NONE = "No slice was found: the errors of the model are not where rows look alike."
 
