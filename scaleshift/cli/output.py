@@ -9,13 +9,15 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from scaleshift.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 TABLE, PICTURE, WORKBOOK = "proportions.csv", "proportions.png", "proportions.xlsx"
 GATED, GATED_HEADER = "gated.csv", "sample,label,gated,estimated,low,high,difference,inside"
