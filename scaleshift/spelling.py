@@ -47,8 +47,10 @@ def nearest(name: object, known: Iterable[object]) -> str | None:
 
     Examples
     --------
-    >>> nearest("sampel_id", ["file_name", "sample_id"]), nearest("S1", ["S01", "S2"]), nearest("CD8", ["CD3"])
-    ('sample_id', 'S01', None)
+    >>> nearest("sampel_id", ["file_name", "sample_id"]), nearest("S1", ["S01", "S2"])
+    ('sample_id', 'S01')
+    >>> nearest("CD8", ["CD3"]) is None
+    True
     """
     alike = {text.casefold(): text for text in map(str, known) if _numbers(text) == _numbers(str(name))}
     close = difflib.get_close_matches(str(name).casefold(), alike, n=1)

@@ -17,7 +17,7 @@ from scaleshift.errors import ScaleshiftError
 from scaleshift.kernels.cuda.choice import DeviceError
 
 COMPLETING = "_SCALESHIFT_COMPLETE"  # by which a shell asks what can stand here
-#: verb -> the question that it answers, in the order of work; a new verb is a line here and a file of its name
+#: verb -> the question that it answers, in the order of work; a new one is a line here and a file of its name
 SECTIONS = {
     "See it work": {
         "demo": "What does it do? The main job on a small real study.",

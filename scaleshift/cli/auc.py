@@ -100,7 +100,8 @@ scaleshift auc study.zarr --positive "CD8 T" --negative "CD4 T" --select "day ==
         "k",
         metavar="N|N,N,...",
         callback=_sizes,
-        help="How many features, or some numbers to choose from by cross-validation. Where left out: up to 100.",
+        help="How many features, or some numbers to choose from by cross-validation. Where left out: up to "
+        "100.",
     ),
     click.option(
         "--selection",
@@ -115,10 +116,9 @@ scaleshift auc study.zarr --positive "CD8 T" --negative "CD4 T" --select "day ==
         metavar="NAME",
         callback=_solver,
         shell_complete=completing.some_of("auto", "moments", "stream", "screen", "sht"),
-        help="auto: moments or stream, by the number of features. moments: covariances of all features, in one "
-        "pass. stream: of the most promising, for thousands of "
-        "features. screen: each feature by itself, what the others are to be measured by. sht: stochastic hard "
-        "thresholding, as published.",
+        help="auto: moments or stream, by the number of features. moments: covariances of all features, in "
+        "one pass. stream: of the most promising, for thousands of features. screen: each feature by itself, "
+        "what the others are to be measured by. sht: stochastic hard thresholding, as published.",
     ),
     click.option(
         "--cv",
@@ -137,7 +137,7 @@ scaleshift auc study.zarr --positive "CD8 T" --negative "CD4 T" --select "day ==
 )
 @options.results(
     options.output_of(
-        f"{TABLE}, {PATH_TABLE}, {PICTURE}, {FEATURES}, {PATH} and the fitted {MODEL} (ss.load)"
+        f"{TABLE}, {PATH_TABLE}, {PICTURE}, {FEATURES}, {PATH} and the fitted {MODEL} (ss.load opens it)"
     ),
     options.as_json,
     options.quiet,

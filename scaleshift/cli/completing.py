@@ -54,7 +54,7 @@ def quietly(names: Callable[[str, str], Iterable[str]]) -> Completed:
 
 
 def record(store: str) -> dict[str, Any]:
-    """What a study says of itself, read as the file it is: to import Zarr takes longer than to press a key."""
+    """What a study says of itself, read as the file it is: importing Zarr takes longer than a key."""
     raw = Path(store, "uns", "scaleshift", "c").read_bytes()
     found: dict[str, Any] = json.loads(raw[8:-4])  # after a count and a length, before a checksum
     return found
@@ -122,7 +122,7 @@ def between_commas(known: Callable[[str, str], Iterable[str]]) -> Callable[[str,
 def selected(store: str, incomplete: str) -> list[str]:
     """How a selection of samples can go on, as the whole text that it then is.
 
-    A shell closes the quotes behind the only way to go on: so there are always two, until a condition is whole.
+    A shell closes the quotes behind the only way to go on: there are always two, until a condition is whole.
     """
     columns = samples(store)
     head = BEFORE.match(incomplete)[0]  # type: ignore[index]  # also nothing matches

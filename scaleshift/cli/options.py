@@ -52,8 +52,9 @@ scheduler = click.option(
     shell_complete=completing.some_of(*KINDS),
     metavar="WHERE",
     help="Where to compute. local: threads of this machine. processes, cuda: processes of its cores or GPUs. "
-    "A Dask scheduler: its address, tcp://..., or the .json file it wrote. slurm, slurm-runner (under srun), jobqueue, "
-    "kubernetes: what is started for it. :FILE is YAML, with options as cluster.connect of Python takes.",
+    "A Dask scheduler: its address, tcp://..., or the .json file it wrote. slurm, slurm-runner (under srun), "
+    "jobqueue, kubernetes: what is started for it; slurm:FILE has options in YAML, as cluster.connect of "
+    "Python takes them.",
 )
 
 

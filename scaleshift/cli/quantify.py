@@ -163,7 +163,8 @@ scaleshift quantify other.zarr --model gates
         show_default=False,
         metavar="LETTERS",
         callback=_alarm,
-        help="Exit with code 3 if a sample has one of these flags, such as SU (label shift rejected, unknown).",
+        help="Exit with code 3 if a sample has one of these flags, such as SU (label shift rejected, "
+        "unknown).",
     ),
 )
 @options.running(

@@ -59,16 +59,16 @@ scaleshift slices data.zarr --embeddings embedding --targets label --predictions
     click.option(
         "--model",
         type=click.Path(path_type=Path),
-        help="The trained model: .onnx (extra onnx) or .skops (extra skops). It is run on the features, or on "
-        "the columns that it names. Pickles can run any code: they are opened with --trust-pickle alone.",
+        help="The trained model: .onnx (extra onnx) or .skops (extra skops). It is run on the features, or "
+        "on the columns that it names. Pickles can run any code: they are opened with --trust-pickle alone.",
     ),
     trust.of_models,
     click.option(
         "--predictions",
         metavar="COLUMN",
         shell_complete=completing.outcomes,
-        help="In place of --model: a column of obs (predicted labels, or the probability of the second of two "
-        "labels), a column of X (that probability), or columns A,B,... of X, one probability a label.",
+        help="In place of --model: a column of obs (predicted labels, or the probability of the second of "
+        "two labels), a column of X (that probability), or columns A,B,... of X, one probability a label.",
     ),
 )
 @in_section(
