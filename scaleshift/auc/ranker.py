@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import os
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import xarray as xr
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from scaleshift.auc import answers, result
+from scaleshift.auc import answers, result, telling
 from scaleshift.auc.damage import refuse_damaged
 from scaleshift.auc.fitting import LearnedRanking
 from scaleshift.auc.held_out import linear_scores
@@ -24,6 +23,7 @@ from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.blocks.rows import as_rows
 from scaleshift.blocks.treatment import Treatment
 from scaleshift.errors import DataError
+from scaleshift.fitted import Facts, Fitted
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Question:
         )
 
 
-class Ranker(ClassifierMixin, BaseEstimator):
+class Ranker(ClassifierMixin, Fitted):
     """Linear rankings of one contrast of labels or of several: what they answer once they are learned."""
 
     invalid: Invalid
@@ -184,11 +184,8 @@ class Ranker(ClassifierMixin, BaseEstimator):
         found = result.features_dataset(self.learned_, self.contrasts_, self._feature_names, self.kind_)
         return found.assign_attrs(self._attributes())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as a Zarr store, without the rows; `scaleshift.load` reads it."""
-        from scaleshift import persistence
-
-        persistence.save(self, path)
+    def _learned(self) -> Facts:
+        return telling.of_ranker(self)
 
     def _learn(self, solved: Solved, question: Question) -> Self:
         """Set what was learned."""

@@ -8,13 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 import xarray as xr
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.blocks import graph, passes, resuming
 from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.blocks.plan import Plan
-from scaleshift.error import engines, result, telling
+from scaleshift.error import engines, telling
 from scaleshift.error.family import Family, Settings
 from scaleshift.error.held_out import HeldOut, held_out
 from scaleshift.error.job import job_of, methods_of
@@ -22,13 +21,12 @@ from scaleshift.error.meanings import MEANINGS
 from scaleshift.error.observed import observed
 from scaleshift.error.targets import TargetState, named, noise_of, rows_of
 from scaleshift.errors import DataError
+from scaleshift.fitted import Facts, Fitted
 from scaleshift.kernels.reference import to_numpy
 from scaleshift.parameters import check, check_level
 
-OF_FIT = ("model", "generator", "alpha", "penalty", "n_bootstrap", "level", "tol", "refit", "scale")
 
-
-class PredictionError(BaseEstimator):
+class PredictionError(Fitted):
     """Error of a model on targets whose outcomes are not known, by parametric bootstrap at their covariates.
 
     Assumes that outcomes depend on the covariates in the target as they do in the source. What is estimated
@@ -220,7 +218,7 @@ class PredictionError(BaseEstimator):
         """
         states = self._states(targets, noise)
         self._expose(states)
-        return self._answer(states)
+        return telling.answered(self, states)
 
     def update(self, targets: Any) -> xr.Dataset:
         """Add rows to targets, and tell the errors on all that they had, the past weighted by 1 - `forget`.
@@ -242,7 +240,7 @@ class PredictionError(BaseEstimator):
             newer[name] = state if before is None else before.then(state, self.forget)
         self.targets_.update(newer)
         self._expose(newer)
-        return self._answer(newer)
+        return telling.answered(self, newer)
 
     def observed(self, X: Any, y: Any = None) -> xr.Dataset:
         """Error of the model on rows whose outcomes are known: what the expected one is held against.
@@ -298,11 +296,9 @@ class PredictionError(BaseEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save as a Zarr store, without the rows; `scaleshift.load` reads it."""
-        from scaleshift import persistence
-
         check_is_fitted(self, "family_")
         try:
-            persistence.save(self, path)
+            super().save(path)
         except OSError as error:
             raise DataError(
                 f"{os.fspath(path)} cannot be written ({error.strerror}): choose another path"
@@ -325,6 +321,9 @@ class PredictionError(BaseEstimator):
         errors = ("target", "replicate"), np.stack(list(self.err_b_.values()))
         return found.assign(err_b=errors).assign_coords(target=list(self.err_b_))
 
+    def _learned(self) -> Facts:
+        return telling.facts(self)
+
     # What these are made of ----------------------------------------------------------------------------
 
     def _plan_fit(self, X: Any, y: Any = None, groups: Any = None) -> Plan:
@@ -344,25 +343,6 @@ class PredictionError(BaseEstimator):
         given = noise_of(noise, list(asked))
         rows: dict[str, Rows] = {name: rows_of(name, X, self, given[name]) for name, X in asked.items()}
         return telling.states(self.family_, rows, self.settings_, self.classes_, with_noise=noise is not None)
-
-    def _answer(self, states: Mapping[str, TargetState]) -> xr.Dataset:
-        fitted = {name: getattr(self.settings_, name) for name in OF_FIT}  # whatever was set since
-        fitted["method"] = self.settings_.methods
-        found = {
-            name: telling.of_target(self.family_, self.held_out_, state, self.settings_)
-            for name, state in states.items()
-        }
-        told = result.attributes(
-            {**self.get_params(), **fitted},
-            seed=self.seed_,
-            loss=result.loss_name(self.settings_.loss),
-            generator=self.generator_,
-        )
-        features = range(self.n_features_in_) if self.markers_ is None else self.markers_
-        family = self.family_
-        return result.dataset(
-            found, self.settings_.methods, family.error_in_sample, family.cv_error, features, told
-        )
 
     def _expose(self, states: Mapping[str, TargetState]) -> None:
         family = self.family_

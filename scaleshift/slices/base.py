@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import xarray as xr
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift import checkpoint
 from scaleshift.blocks import graph, noise, passes
 from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.errors import DataError
+from scaleshift.fitted import Facts, Fitted
 from scaleshift.kernels.mixture import Outcomes
 from scaleshift.parameters import check, is_whole
+from scaleshift.slices import telling
 from scaleshift.slices.describing import description
 from scaleshift.slices.describing.profile import profile
 from scaleshift.slices.inputs import Given, given, refuse_other_order
@@ -64,7 +65,7 @@ class Begun(NamedTuple):
     state: Any  # in which an earlier one was killed; None at the beginning
 
 
-class Slicer(BaseEstimator, ABC):
+class Slicer(Fitted):
     """Slices of data where a model fails: what all slicers answer, and how each begins and ends its fit."""
 
     METHOD: str
@@ -214,11 +215,8 @@ class Slicer(BaseEstimator, ABC):
         refuse_other_order(data, beside)
         return description.describe(self, found, asked)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as a Zarr store, without the rows; `scaleshift.load` reads it."""
-        from scaleshift import persistence
-
-        persistence.save(self, path)
+    def _learned(self) -> Facts:
+        return telling.facts(self)
 
     # For the slicers themselves ------------------------------------------------------------------------
 

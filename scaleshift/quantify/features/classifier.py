@@ -116,7 +116,7 @@ def group_sums(values: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndar
     return sparse.csr_array(place, (n_groups, len(groups))) @ values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClassifierEmbedding(ExplicitEmbedding):
     """Outputs of cross-fitted classifiers, and their squared norm."""
 
@@ -191,7 +191,7 @@ class ClassifierEmbedding(ExplicitEmbedding):
         return group_sums(np.column_stack([x, np.square(x).sum(axis=1)]), groups, n_groups)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MappedClassifierEmbedding(ClassifierEmbedding):
     """A kernel map of the outputs."""
 

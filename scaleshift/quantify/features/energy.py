@@ -72,7 +72,7 @@ def checked_origin(origin: Any, d: int) -> np.ndarray:
     return np.broadcast_to(given, d).astype(np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EnergyEmbedding(PairwiseEmbedding):
     """Mean values of the energy kernel with each class of the source, and k(x, x) = 2 ||x - o||."""
 

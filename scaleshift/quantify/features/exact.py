@@ -106,7 +106,7 @@ class PairwiseEmbedding(Embedding):
         return targets[..., : self.n_labels][..., present]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExactEmbedding(PairwiseEmbedding):
     """Mean values of a shift-invariant kernel with each class of the source."""
 

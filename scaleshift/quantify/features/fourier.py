@@ -99,7 +99,7 @@ def _usable(frequencies: np.ndarray, what: str) -> np.ndarray:
     return frequencies
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FourierEmbedding(ExplicitEmbedding):
     """Frequencies of a kernel; of one's own where they were given."""
 

@@ -144,7 +144,7 @@ def embedding(
     return LandmarkEmbedding(landmarks, width, whiten, self_product, kernel)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LandmarkEmbedding(ExplicitEmbedding):
     """Sums of k(x, z) over rows, and of r(x) = exp(-sum_z k(x, z)), which shows rows far from every z."""
 

@@ -110,7 +110,7 @@ def _ends(projected: np.ndarray, origin: np.ndarray, n_bins: int) -> np.ndarray:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SlicedEmbedding(ExplicitEmbedding):
     """Masses of projected rows at the nodes of grids; see `kernels.energy.sliced_sums`."""
 
