@@ -18,6 +18,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from scaleshift.errors import DataError
 from scaleshift.parameters import cut
 
 Facts = dict[str, str | Mapping[str, str]]  # a few words each, or a table of them: {name: words}
@@ -49,7 +50,8 @@ class Fitted(BaseEstimator, ABC):
         Raises
         ------
         DataError
-            If something else stands at the path, or the model holds an object that only pickle could keep.
+            If something else stands at the path, it cannot be written, or the model holds an object that only
+            pickle could keep.
 
         Examples
         --------
@@ -62,7 +64,12 @@ class Fitted(BaseEstimator, ABC):
         """
         from scaleshift import persistence
 
-        persistence.save(self, path)
+        try:
+            persistence.save(self, path)
+        except OSError as error:
+            raise DataError(
+                f"{os.fspath(path)} cannot be written ({error.strerror}): choose another path"
+            ) from error
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         return "\n".join([super().__repr__(N_CHAR_MAX), *lines(facts(self))])

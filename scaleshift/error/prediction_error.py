@@ -10,8 +10,8 @@ import numpy as np
 import xarray as xr
 from sklearn.utils.validation import check_is_fitted
 
-from scaleshift.blocks import graph, passes, resuming
-from scaleshift.blocks.block import Block, Invalid, Rows
+from scaleshift.blocks import resuming
+from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.plan import Plan
 from scaleshift.error import engines, telling
 from scaleshift.error.family import Family, Settings
@@ -20,9 +20,7 @@ from scaleshift.error.job import job_of, methods_of
 from scaleshift.error.meanings import MEANINGS
 from scaleshift.error.observed import observed
 from scaleshift.error.targets import TargetState, named, noise_of, rows_of
-from scaleshift.errors import DataError
 from scaleshift.fitted import Facts, Fitted
-from scaleshift.kernels.reference import to_numpy
 from scaleshift.parameters import check, check_level
 
 
@@ -181,6 +179,14 @@ class PredictionError(Fitted):
         ------
         DataError
             Parameters without a meaning, too few rows, one label alone, values that are not finite.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X.sum(axis=1) + np.arange(200) % 2
+        >>> model = PredictionError("ols", random_state=0).fit(X, y, groups=np.arange(200) // 10)  # 20 donors
+        >>> round(model.error_cv_, 1)  # on donors that the model did not see
+        0.3
         """
         self._check(*MEANINGS)
         check_level(self.level)
@@ -215,6 +221,17 @@ class PredictionError(Fitted):
             effective_sample_size, far, unreliable, flag (target); error_in_sample (method); error_cv. One
             number is ``found["error"].loc["site B", "direct"]``: in ``found.sel(method=...)`` `method` is an
             argument of xarray's own.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X.sum(axis=1) + np.arange(200) % 2
+        >>> model = PredictionError("ols", random_state=0).fit(X, y)
+        >>> found = model.predict({"near": X[:50], "far": 20 * X[:50]})
+        >>> found["error"].loc[:, "direct"].round(1).values.tolist()
+        [0.3, 1.2]
+        >>> found["flag"].sel(target="far").item()[:46]
+        'little overlap with the source: its rows stand'
         """
         states = self._states(targets, noise)
         self._expose(states)
@@ -233,6 +250,15 @@ class PredictionError(Fitted):
         xarray.Dataset
             As of `predict`, of the targets named. The rows behind `effective_sample_size`, `far` and the
             comparators are those of this update.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X.sum(axis=1) + np.arange(200) % 2
+        >>> model = PredictionError("ols", random_state=0).fit(X, y)
+        >>> nights = [model.update({"site": X[i : i + 50]})["n_rows"].item() for i in (0, 50, 100)]
+        >>> nights  # all rows so far; with forget=1 those of the night alone
+        [50.0, 100.0, 150.0]
         """
         self._check("forget")  # which may have been set after the fit
         for name, state in (newer := self._states(targets, None)).items():
@@ -286,34 +312,47 @@ class PredictionError(Fitted):
         ------
         DataError
             Of estimators, which have no such score.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X.sum(axis=1) + np.arange(200) % 2
+        >>> model = PredictionError("ols", random_state=0).fit(X, y)
+        >>> near, far = model.extrapolation([[0.1, 0.0], [8.0, 8.0]])
+        >>> bool(far > 50 * near)
+        True
         """
         check_is_fitted(self, "family_")
-        rows = rows_of("X", X, self)
-        if self.family_.extrapolation(np.zeros((1, self.n_features_in_))) is None:
-            raise DataError("model is an estimator, which has no extrapolation score: pass a named model")
-        found = passes.map_rows(extrapolation_leaf, rows, family=self.family_)
-        return graph.compute(found, in_memory=True) if rows.in_memory else found
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as a Zarr store, without the rows; `scaleshift.load` reads it."""
-        check_is_fitted(self, "family_")
-        try:
-            super().save(path)
-        except OSError as error:
-            raise DataError(
-                f"{os.fspath(path)} cannot be written ({error.strerror}): choose another path"
-            ) from error
+        return telling.extrapolated(self, X)
 
     @property
     def error_in_sample_(self) -> xr.DataArray:
-        """Expected loss at the source's covariates, by method."""
+        """Expected loss at the source's covariates, by method.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X.sum(axis=1) + np.arange(200) % 2
+        >>> PredictionError("ols", random_state=0).fit(X, y).error_in_sample_.round(1).values.tolist()
+        [0.3, 0.3]
+        """
         check_is_fitted(self, "family_")
         found = self.family_.error_in_sample
         return xr.DataArray(list(found.values()), {"method": list(found)}, ("method",), "error_in_sample")
 
     @property
     def replicates_(self) -> xr.Dataset:
-        """Errors of replicates: in_b (replicate), err_b (target, replicate) of the targets last asked for."""
+        """Errors of replicates: in_b (replicate), err_b (target, replicate) of the targets last asked for.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X.sum(axis=1) + np.arange(200) % 2
+        >>> model = PredictionError("lasso", alpha=0.1, n_bootstrap=50, random_state=0).fit(X, y)
+        >>> found = model.predict({"near": X, "far": 3 * X})
+        >>> model.replicates_["err_b"].dims, model.replicates_["err_b"].shape
+        (('target', 'replicate'), (2, 50))
+        """
         check_is_fitted(self, "family_")
         found = xr.Dataset({"in_b": ("replicate", self.family_.in_b)})
         if not self.err_b_:
@@ -351,10 +390,3 @@ class PredictionError(Fitted):
         self.generator_ = str(named)  # a Gaussian family keeps its coefficients under the other name
         self.sigma2_ = float(getattr(family, "sigma2", np.nan))
         self.err_b_ = {name: family.err_b(state.sums) for name, state in states.items()}
-
-
-def extrapolation_leaf(block: Block, family: Family) -> np.ndarray:
-    """Scores of one block's rows."""
-    found = family.extrapolation(to_numpy(block.x).astype(np.float64))
-    assert found is not None
-    return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from scaleshift.blocks.block import Rows
+from scaleshift.blocks import graph, passes
+from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.sizes import count
 from scaleshift.cells.problem import several
 from scaleshift.error.comparators import COMPARATORS, NORM
@@ -17,7 +18,9 @@ from scaleshift.error.family import Answer, Family, Settings
 from scaleshift.error.flags import flags, unreliable
 from scaleshift.error.held_out import HeldOut, coverage, effective_sample_size, seen, share_far
 from scaleshift.error.result import OfTarget, attributes, dataset, loss_name
-from scaleshift.error.targets import TargetState, naming
+from scaleshift.error.targets import TargetState, naming, rows_of
+from scaleshift.errors import DataError
+from scaleshift.kernels.reference import to_numpy
 
 if TYPE_CHECKING:
     from scaleshift.error.prediction_error import PredictionError
@@ -116,3 +119,19 @@ def answered(model: PredictionError, states: Mapping[str, TargetState]) -> xr.Da
     )
     features = range(model.n_features_in_) if model.markers_ is None else model.markers_
     return dataset(found, settings.methods, family.error_in_sample, family.cv_error, features, told)
+
+
+def extrapolated(model: PredictionError, X: Any) -> Any:
+    """How far rows are from what the source tells of, (m,)."""
+    rows = rows_of("X", X, model)
+    if model.family_.extrapolation(np.zeros((1, model.n_features_in_))) is None:
+        raise DataError("model is an estimator, which has no extrapolation score: pass a named model")
+    found = passes.map_rows(extrapolation_leaf, rows, family=model.family_)
+    return graph.compute(found, in_memory=True) if rows.in_memory else found
+
+
+def extrapolation_leaf(block: Block, family: Family) -> np.ndarray:
+    """Scores of one block's rows."""
+    found = family.extrapolation(to_numpy(block.x).astype(np.float64))
+    assert found is not None
+    return found

@@ -97,6 +97,14 @@ class Quantifier(Fitted):
         ------
         DataError
             Without labels or labelled rows, with rows that are not finite (unless ``invalid="drop"``).
+
+        Examples
+        --------
+        >>> import scaleshift as ss
+        >>> cells = ss.as_cells([[0.0], [0.1], [5.0], [5.1]], label=["B", "B", "T", None])
+        >>> model = ss.DFM(bandwidth=1.0, random_state=0).fit(cells)  # the last cell is not gated
+        >>> model.class_counts_.tolist()
+        [2, 1]
         """
         self._check()
         features = self._feature_map()
@@ -149,6 +157,15 @@ class Quantifier(Fitted):
         DataError
             If a marker is missing, rows are not finite (unless ``invalid="drop"``), a parameter has no
             meaning, or `checkpoint` is of other rows or of another model.
+
+        Examples
+        --------
+        >>> import scaleshift as ss
+        >>> model = ss.DFM(bandwidth=1.0, random_state=0)
+        >>> model = model.fit([[0.0], [0.1], [5.0], [5.1]], ["B", "B", "T", "T"])
+        >>> found = model.predict([[0.0], [0.1], [0.1], [5.0], [5.1]], sample=["S1", "S1", "S1", "S1", "S2"])
+        >>> found["proportion"].sel(sample="S1", label="B").round(1).item()
+        0.7
         """
         check_is_fitted(self, "source_")
         self._check()  # set_params may have been called since the fit
@@ -270,6 +287,15 @@ class Quantifier(Fitted):
         DataError
             If the maps, markers or numbers of folds differ, for the exact kernel, or if both sources hold a
             sample of the same name.
+
+        Examples
+        --------
+        >>> import scaleshift as ss
+        >>> here = ss.DFM(bandwidth=1.0, random_state=0).fit([[0.0], [0.1], [5.0]], ["B", "B", "T"])
+        >>> there = ss.DFM(here.embedding_).fit([[5.1], [9.0]], ["T", "NK"])  # elsewhere, the same map
+        >>> both = here.merge(there)
+        >>> both.labels_.tolist(), both.class_counts_.tolist()
+        (['B', 'NK', 'T'], [2, 1, 2])
         """
         for model in (self, other):
             check_is_fitted(model, "source_")

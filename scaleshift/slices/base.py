@@ -106,6 +106,15 @@ class Slicer(Fitted):
         numpy.ndarray or dask.array.Array of int64, shape (n, n_slices)
             1 where a row belongs to a slice: to one at most of a mixture, to any number of spotlights, which
             overlap; a row of zeros belongs to none. Lazy for Dask input.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scaleshift import SpotlightSlicer
+        >>> X = np.random.default_rng(0).normal(size=(200, 2)) + 9 * (np.arange(200) > 179)[:, None]
+        >>> slicer = SpotlightSlicer(0.1, n_slices=1, random_state=0).fit(embeddings=X, losses=X[:, 0] > 5)
+        >>> slicer.predict(embeddings=[[0.0, 0.0], [9.0, 9.0]]).ravel().tolist()
+        [0, 1]
         """
         return self._map(assigned_leaf, given(data, embeddings, targets, pred_probs, losses), np.int64)
 
@@ -128,6 +137,15 @@ class Slicer(Fitted):
         -------
         numpy.ndarray or dask.array.Array of float64, shape (n, n_slices)
             In [0, 1], best slice first. Lazy for Dask input.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scaleshift import SpotlightSlicer
+        >>> X = np.random.default_rng(0).normal(size=(200, 2)) + 9 * (np.arange(200) > 179)[:, None]
+        >>> slicer = SpotlightSlicer(0.1, n_slices=1, random_state=0).fit(embeddings=X, losses=X[:, 0] > 5)
+        >>> slicer.predict_proba(embeddings=[[0.0, 0.0], [9.0, 9.0]]).ravel().round(1).tolist()
+        [0.0, 1.0]
         """
         return self._map(membership_leaf, given(data, embeddings, targets, pred_probs, losses), np.float64)
 
@@ -139,7 +157,18 @@ class Slicer(Fitted):
         pred_probs: Any = "pred_probs",
         losses: Any = None,
     ) -> Any:
-        """The same as `predict_proba`, under the name that pipelines and domino's users know."""
+        """The same as `predict_proba`, under the name that pipelines and domino's users know.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from scaleshift import SpotlightSlicer
+        >>> X, losses = np.arange(100.0)[:, None], np.arange(100) > 80
+        >>> slicer = SpotlightSlicer(0.1, 50, n_slices=2, random_state=0).fit(embeddings=X, losses=losses)
+        >>> slicer.transform(embeddings=X).shape  # two new features of each row
+        (100, 2)
+        """
         return self.predict_proba(data, embeddings, targets, pred_probs, losses)
 
     def describe(

@@ -78,6 +78,15 @@ class OnlineRanking(Fitted):
         DataError
             Parameters without a meaning, one class alone, values that are not finite, or coefficients that
             are not because the steps are too long.
+
+        Examples
+        --------
+        >>> from scaleshift.auc import SPAM
+        >>> X = np.array([[1.0, 0.2], [0.9, -0.2], [-1.0, 0.1], [-0.8, -0.1]])
+        >>> y = ["ill", "ill", "healthy", "healthy"]
+        >>> model = SPAM(n_passes=10).fit(X, y)
+        >>> model.classes_.tolist(), int(np.abs(model.coef_).argmax())
+        (['healthy', 'ill'], 0)
         """
         for name, (meaningful, expected) in {"n_passes": WHOLE, **self.MEANINGS}.items():
             check(name, getattr(self, name), meaningful, expected)
@@ -107,6 +116,14 @@ class OnlineRanking(Fitted):
         -------
         numpy.ndarray or dask.array.Array of float64, shape (n,)
             Lazy for Dask input.
+
+        Examples
+        --------
+        >>> from scaleshift.auc import SPAM
+        >>> X = np.array([[1.0, 0.2], [0.9, -0.2], [-1.0, 0.1], [-0.8, -0.1]])
+        >>> y = ["ill", "ill", "healthy", "healthy"]
+        >>> SPAM(n_passes=10).fit(X, y).decision_function(X).argsort().tolist()  # the healthy ones first
+        [2, 3, 1, 0]
         """
         check_is_fitted(self, "coef_")
         rows = as_rows(X).matched(self.markers_, self.n_features_in_).only()

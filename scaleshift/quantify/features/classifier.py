@@ -70,7 +70,16 @@ class ClassifierFeatures(FeatureMap):
         self.random_state = random_state
 
     def learn(self, source: Source) -> ClassifierEmbedding:
-        """Fit the classifiers, and the kernel map on their outputs."""
+        """Fit the classifiers, and the kernel map on their outputs.
+
+        Examples
+        --------
+        >>> from scaleshift import DFM
+        >>> x, y = np.arange(20.0)[:, None], np.repeat(["B", "T"], 10)
+        >>> features = ClassifierFeatures(output="proba")  # a probability a label
+        >>> DFM(features, n_bootstrap=0).fit(x, y).embedding_
+        <ClassifierEmbedding, 2 features>
+        """
         parameters.check("output", self.output, lambda v: v in OUTPUTS, "one of " + ", ".join(OUTPUTS))
         if self.kernel_map is not None and not isinstance(self.kernel_map, FeatureMap):
             raise DataError(f"kernel_map={self.kernel_map!r}: expected a map such as FourierFeatures()")

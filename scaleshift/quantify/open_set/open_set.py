@@ -157,6 +157,20 @@ class OpenSetQuantifier(Fitted):
         ------
         DataError
             Without labels or labelled rows, with rows that are not finite (unless ``invalid="drop"``).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import scaleshift as ss
+        >>> x = np.random.default_rng(0).normal(np.repeat([0.0, 6.0], 100)[:, None], size=(200, 2))
+        >>> gates = ["B"] * 100 + ["T"] * 100
+        >>> cells = ss.as_cells(x, sample=["S1", "S2"] * 100, label=gates, marker=["CD3", "CD4"])
+        >>> OpenSetQuantifier(n_bootstrap=0, random_state=0).fit(cells)
+        OpenSetQuantifier(n_bootstrap=0, random_state=0)
+          learned from  200 labelled rows of 2 samples
+          labels        2: B (100), T (100)
+          markers       2: CD3, CD4
+          ...
         """
         self._check()
         rows = as_rows(X, y, sample, invalid=self.invalid)
@@ -210,6 +224,17 @@ class OpenSetQuantifier(Fitted):
         DataError
             If a marker is missing, rows are not finite (unless ``invalid="drop"``), a parameter has no
             meaning, or `checkpoint` is of other rows or of another model.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(np.repeat([0.0, 6.0], 200)[:, None], size=(400, 2))
+        >>> model = OpenSetQuantifier(random_state=0).fit(X, ["B"] * 200 + ["T"] * 200)
+        >>> sample = ["S1"] * 150 + ["S2"] * 50
+        >>> found = model.predict(X[100:300] + 0.2, sample)  # of a batch that is shifted
+        >>> found["proportion"].sel(label="B").round(1).values.tolist()
+        [0.7, 0.0]
         """
         check_is_fitted(self, "learned_")
         self._check()  # set_params may have been called since the fit
@@ -278,6 +303,17 @@ class OpenSetQuantifier(Fitted):
         ------
         DataError
             With a `classifier` of the user's own, which only pickle, and thus code, could keep.
+
+        Examples
+        --------
+        >>> import scaleshift as ss
+        >>> from tempfile import TemporaryDirectory
+        >>> model = OpenSetQuantifier(n_bootstrap=0, random_state=0)
+        >>> model = model.fit([[0.0]] * 9 + [[5.0]] * 9, ["B"] * 9 + ["T"] * 9)
+        >>> with TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/model")
+        ...     print(ss.load(f"{folder}/model").class_counts_)
+        [9 9]
         """
         if self.classifier is not None:
             raise DataError(
