@@ -16,6 +16,8 @@ from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.errors import DataError
 from scaleshift.parameters import check, is_whole
 
+__all__ = ["average_precision", "discovery_rate", "false_discovery_rate", "precision_at_k", "score"]
+
 FOUND = 0.8  # precision from which a planted slice counts as found
 
 

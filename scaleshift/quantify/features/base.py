@@ -89,6 +89,12 @@ class Embedding(ABC):
     #: Largest norm of a row's features; infinite where there is none.
     largest_norm: float = 1.0
 
+    def __repr__(self) -> str:
+        of_kernel = f", bandwidth {self.bandwidth:.3g}" if np.isfinite(self.bandwidth) else ""
+        return f"<{type(self).__name__}{self._size}{of_kernel}>"
+
+    _size = ""  # in words, where vectors have one
+
     def source_sums(self, block: Block, groups: np.ndarray, n_groups: int) -> np.ndarray:
         """Feature sums of labelled rows by group: -> (n_groups, width). Negative groups are left out.
 
@@ -142,6 +148,10 @@ class ExplicitEmbedding(Embedding):
 
     #: How many features, the first ones, the proportions are matched on.
     n_matching: int
+
+    @property
+    def _size(self) -> str:  # type: ignore[override]
+        return f", {self.n_matching:,} features"
 
     @abstractmethod
     def features(self, means: np.ndarray) -> np.ndarray:

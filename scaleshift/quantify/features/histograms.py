@@ -77,7 +77,7 @@ class MarkerHistograms(FeatureMap):
 RANGE = (0.001, 0.999)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MarkerHistogramEmbedding(ExplicitEmbedding):
     """Histograms of markers side by side."""
 
@@ -154,7 +154,7 @@ class ScoreHistograms(FeatureMap):
         return ScoreHistogramEmbedding(fits, "proba", n_bins=n_bins)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScoreHistogramEmbedding(ClassifierEmbedding):
     """Histograms of the posteriors of all labels side by side."""
 

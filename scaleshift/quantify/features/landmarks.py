@@ -65,7 +65,16 @@ class LandmarkFeatures(FeatureMap):
         self.random_state = random_state
 
     def learn(self, source: Source) -> LandmarkEmbedding:
-        """Draw the landmarks, or take those given."""
+        """Draw the landmarks, or take those given.
+
+        Examples
+        --------
+        >>> from scaleshift import DFM
+        >>> X, y = [[0.0], [0.1], [5.0], [5.1]], ["B", "B", "T", "T"]
+        >>> model = DFM(LandmarkFeatures(3, bandwidth=1.0), n_bootstrap=0).fit(X, y)
+        >>> model.embedding_  # what this gave
+        <LandmarkEmbedding, 3 features, bandwidth 1>
+        """
         kernel = known_kernel(self.kernel)
         if self.landmarks is not None:
             landmarks = _given(self.landmarks, source.n_columns)
@@ -144,7 +153,7 @@ def embedding(
     return LandmarkEmbedding(landmarks, width, whiten, self_product, kernel)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LandmarkEmbedding(ExplicitEmbedding):
     """Sums of k(x, z) over rows, and of r(x) = exp(-sum_z k(x, z)), which shows rows far from every z."""
 

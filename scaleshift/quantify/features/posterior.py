@@ -80,7 +80,7 @@ def _at_prior(
     return Calibration(calibration.scale, bias, calibration.floor)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PosteriorEmbedding(ExplicitEmbedding):
     """Cross-fitted and calibrated classifiers, and typical posteriors of theirs."""
 

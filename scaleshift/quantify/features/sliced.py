@@ -64,7 +64,16 @@ class SlicedEnergy(FeatureMap):
         self.random_state = random_state
 
     def learn(self, source: Source) -> SlicedEmbedding:
-        """Draw directions, and lay the grids over the range of some source rows."""
+        """Draw directions, and lay the grids over the range of some source rows.
+
+        Examples
+        --------
+        >>> from scaleshift import DFM
+        >>> X, y = [[0.0], [0.1], [5.0], [5.1]], ["B", "B", "T", "T"]
+        >>> model = DFM(SlicedEnergy(n_bins=16), n_bootstrap=0).fit(X, y)
+        >>> model.embedding_  # what this gave
+        <SlicedEmbedding, 18 features>
+        """
         source.refuse_bandwidth("the energy kernel")
         d = source.n_columns
         origin = checked_origin(self.origin, d)
@@ -110,7 +119,7 @@ def _ends(projected: np.ndarray, origin: np.ndarray, n_bins: int) -> np.ndarray:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SlicedEmbedding(ExplicitEmbedding):
     """Masses of projected rows at the nodes of grids; see `kernels.energy.sliced_sums`."""
 

@@ -130,7 +130,7 @@ def _tiles(rows: np.ndarray, n_features: int) -> Iterator[np.ndarray]:
         yield rows[start : start + size]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UserEmbedding(ExplicitEmbedding):
     """A fitted transformer: sums of its features, and of their squared norm."""
 
