@@ -1,0 +1,75 @@
+"""The site: the repository's own Markdown pages, and the docstrings.
+
+python -m sphinx -c docs . build/site
+
+The repository is the source folder, so that links mean the same here and where the files are browsed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
+
+import scaleshift
+
+project = "scaleshift"
+author = "The scaleshift developers"
+version = release = scaleshift.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
+root_doc = "docs/index"
+include_patterns = [
+    "docs/**.md",
+    "cluster/**.md",
+    "examples/**.md",
+    "benchmarks/RESULTS.md",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+]
+exclude_patterns = [".*", "build", "dist", "tests", "scaleshift"]  # not looked through
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 4
+suppress_warnings = ["myst.header"]  # no page has to begin with a heading of the first level twice
+
+default_role = "autolink"  # `name` in a docstring: a link where it names something of ours, else plain
+autodoc_typehints = "none"  # docstrings have the types
+autodoc_member_order = "bysource"
+autodoc_class_signature = "mixed"
+autodoc_default_options = {"members": True, "inherited-members": "BaseEstimator, ClassifierMixin, tuple"}
+napoleon_google_docstring = False
+napoleon_use_param = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True  # attributes are told once, by the class
+
+html_theme = "furo"
+html_title = f"scaleshift {version}"
+html_copy_source = False
+html_show_sourcelink = False
+html_math_renderer = "mathml"
+
+
+def inline_math(writer: Any, node: Any) -> None:
+    """Formulas as MathML: browsers show it without a script, and the site needs no network."""
+    writer.body.append(convert(node.astext(), display="inline"))
+    raise SkipNode
+
+
+def block_math(writer: Any, node: Any) -> None:
+    """A formula of its own."""
+    writer.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    raise SkipNode
+
+
+def skip_foreign(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Methods that scikit-learn gives every estimator are described there."""
+    return True if str(getattr(obj, "__module__", "")).startswith("sklearn.") else None
+
+
+def setup(app: Any) -> None:
+    """Sphinx calls this."""
+    app.connect("autodoc-skip-member", skip_foreign)
+    app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
