@@ -15,7 +15,8 @@ The same on the command line; both give the same numbers, to the last bit:
     scaleshift quantify study.zarr --source "gated == true" --method open-set --output results
 
 Printed are what `check` has to say, the table (a share of all cells by sample and label; letters are flags,
-explained below it), and how far the estimates are from the gates of the sample kept as a check. The workbook has the sheets percent, counts, low, high (the ends of the intervals), flags, gated and about.
+explained below it), and how far the estimates are from the gates of the sample kept as a check. The workbook
+has the sheets percent, counts, low, high (the ends of the intervals), flags, gated and about.
 """
 
 from __future__ import annotations

@@ -1,31 +1,32 @@
 r"""Is the model still good tonight?  A number and its interval every night, and an alarm, without labels.
 
-    python examples/nightly_monitoring.py [TONIGHT.zarr] [--state FOLDER] [--above .1] [--scheduler local]
+    python examples/nightly_monitoring.py --learn TRAINED.zarr [--state FOLDER]               # once
+    python examples/nightly_monitoring.py TONIGHT.zarr [--state FOLDER] [--above .1] [--scheduler ADDRESS]
+    python examples/nightly_monitoring.py                                                    # a rehearsal
 
-A classifier was trained on labelled cells; nobody labels those of later nights. With TONIGHT, a study without
-labels, the fitted estimate that --state holds says how wrong the classifier will be on it. Prints one line,
+A classifier is trained on labelled cells; nobody labels those of later nights. What was learned is kept in
+--state, a folder of a megabyte without the cells, and says how wrong the classifier will be on tonight's:
 
-    tonight.zarr: error .112 (.101 to .124), above .1: ALARM
+    tonight.zarr: error 0.140 (0.134 to 0.145), above 0.1: ALARM
 
-and ends with exit code 3 where the *lower* end of the interval is above --above, else with 0. Without TONIGHT
-six nights are made up, in which an instrument's staining fades from the fourth on, and judged one after the
-other; ten seconds. The true error, which no real night tells, stands beside, as "truly".
+and exit code 3 where the *lower* end of the interval is above --above, else 0. Without TONIGHT six nights are
+made up, in which an instrument's staining fades from the fourth on, and judged one after the other, in ten
+seconds. The true error, which no real night tells, stands beside them as "truly".
 
 --scheduler is where the work is done: "local" (processes of this machine), "tls://scheduler:8786" or a
-scheduler file (a cluster that is there), "slurm", ...: what `ss.cluster.connect` takes. Every night by cron,
+scheduler file (a cluster that is there), "slurm": whatever `ss.cluster.connect` takes. Every night by cron,
 
-    30 2 * * *  cd /data && python nightly_monitoring.py $(date +\%F).zarr || mail -s "look at it" me@lab </dev/null
+    30 2 * * *  cd /data && python nightly_monitoring.py $(date +\%F).zarr || mail -s "look at it" me@lab
 
-or by systemd, where OnFailure= names the unit that tells someone:
+or by systemd, in a service of a timer whose OnFailure= names the unit that tells someone:
 
-    [Service]
     ExecStart=/opt/env/bin/python nightly_monitoring.py /data/tonight.zarr --state /var/lib/watched
 
-The same on the command line; --alarm-on low is the lower end, --for 2 wants two nights in a row:
+The same on the command line (with a state of its own kind); --for 2 wants two nights in a row:
 
     scaleshift error trained.zarr --model multinomial --source "night == 0" --target "night == 1" \
-        --state watched --alarm-above .1 --alarm-on low --for 2 --forget 1          # once
-    scaleshift error tonight.zarr --state watched --scheduler tls://scheduler:8786  # every night
+        --state watching --alarm-above .1 --alarm-on low --for 2 --forget 1          # once
+    scaleshift error tonight.zarr --state watching --scheduler tls://scheduler:8786  # every night
 
 What is assumed: cells that look alike have the same labels as ever. A change of that no method can see.
 """
@@ -91,8 +92,7 @@ def judge(cells: xr.Dataset, state: Path, above: float) -> tuple[str, int]:
 
 def rehearse(state: Path, above: float, n: int) -> int:
     """All made-up nights until the alarm; labels are looked at for the true error alone."""
-    if not state.exists():
-        learn(made_up_night(0, n), state)
+    learn(made_up_night(0, n), state)
     for night in range(1, NIGHTS + 1):
         cells = made_up_night(night, n)
         words, code = judge(without_labels(cells), state, above)
@@ -108,12 +108,16 @@ def main() -> int:
     """One night, or the rehearsal; the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tonight", type=Path, nargs="?", help="study of tonight's cells; made up if left out")
+    parser.add_argument("--learn", type=Path, help="study of labelled cells to learn from, and nothing else")
     parser.add_argument("--state", type=Path, default=Path("watched"), help="folder of the fitted estimate")
     parser.add_argument("--above", type=float, default=0.1, help="share of wrong cells that is too much")
     parser.add_argument("--scheduler", default="local", help="local, an address, a scheduler file, slurm")
     parser.add_argument("--cells", type=int, default=20_000, help="of a made-up night")
     given = parser.parse_args()
     with ss.cluster.connect(given.scheduler):
+        if given.learn is not None:
+            learn(ss.open_cells(given.learn), given.state)
+            return 0
         if given.tonight is None:
             return rehearse(given.state, given.above, given.cells)
         words, code = judge(ss.open_cells(given.tonight), given.state, given.above)

@@ -15,10 +15,10 @@ its time is up, since the command has --resume. From a login node the script sen
 
     python examples/slurm_atlas.py /scratch/atlas --resume --scheduler slurm --jobs 16
 
-Without --resume it shows what a kill does: the answering is started, ended by SIGKILL once a part of a million
-cells is finished, started again, and compared with one that nobody disturbed; a minute for 8 million cells.
-Printed are how many parts outlived the kill, whether all bits are the same, and how far the proportions are
-from those planted.
+Without --resume it shows what a kill does: the answering is started, ended by SIGKILL once a part of some
+million cells is finished, started again, and compared with one that nobody disturbed; a minute for 8 million
+cells. Printed are how many parts outlived the kill, whether all bits are the same, and how far the
+proportions are from those planted.
 
 For a study that is no atlas of this file's making, the command line does the same:
 
