@@ -63,7 +63,10 @@ def order(values: Any, what: str = "label") -> np.ndarray:
     items = [v.item() if isinstance(v, np.generic) else v for v in distinct]
     kind = _kind(items, what)
     if kind is float and len(items) > MAX_FLOATS:
-        raise DataError(f"{what}s are {len(items)} different decimal numbers: are they a measurement?")
+        raise DataError(
+            f"{what}s are {len(items)} different decimal numbers: are they a measurement? "
+            "Names may be text, .astype(str)"
+        )
     if kind is str:
         return np.array(sorted(items, key=lambda item: (natural_key(item), item)))
     return np.array(sorted(items))

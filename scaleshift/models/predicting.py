@@ -129,7 +129,7 @@ class Predictor:
         fine = np.isfinite(found).all(axis=1)
         if not fine.all():
             row = start + int(np.flatnonzero(~fine)[0])
-            raise DataError(f"{what} gave NaN or infinite values, first in row {row}: not probabilities")
+            raise DataError(f"{what} gave NaN or infinite values, first in row {row}: expected probabilities")
         return found if self.positions is None else found[:, self.positions]
 
     def _one_hot(self, found: np.ndarray, n: int) -> np.ndarray:

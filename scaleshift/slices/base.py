@@ -281,14 +281,16 @@ class Slicer(Fitted):
         `given` is what else was given to the fit, as a fingerprint can hold it.
         """
         if found.is_empty:
-            raise DataError("there are no rows to learn slices from")
+            raise DataError("there are no rows to learn slices from: pass some")
         resumed = checkpoint.read(self.checkpoint)
         seed = noise.seed_of(self.random_state) if resumed is None else resumed.seed
         kind = learn_kind(found)
         rows = kind.rows(found, self.invalid)
         seen = survey(rows, kind, self._n_components is not None, seed, self._holdout)
         if not seen.n_rows:
-            raise DataError("all rows have the weight 0: nothing can be learned from them")
+            raise DataError(
+                "all rows have the weight 0: nothing can be learned from them; give some a weight above 0"
+            )
         warn_of(kind, seen.error, seen.n_rows)
         preparation = Preparation(kind, self._projection(seen), self._dtype, seed, self._holdout)
         parameters = {name: value for name, value in self.get_params().items() if name != "checkpoint"}

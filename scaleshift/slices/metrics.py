@@ -279,7 +279,9 @@ def _as_given(found: np.ndarray, membership: Any, planted: Any) -> Any:
 
 def _check_same(slices: Any, truth: Any) -> None:
     if slices.shape[0] != truth.shape[0]:
-        raise DataError(f"membership has {slices.shape[0]} rows, planted has {truth.shape[0]}")
+        raise DataError(
+            f"membership has {slices.shape[0]} rows, planted has {truth.shape[0]}: pass as many of both"
+        )
 
 
 def _check_finite(slices: np.ndarray) -> None:

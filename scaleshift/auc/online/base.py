@@ -142,13 +142,17 @@ class OnlineRanking(Fitted):
     def _task(self, X: Any, y: Any) -> Task:
         rows = as_rows(X, y)
         if "label" not in rows.columns:
-            raise DataError("y is missing, and X brings no labels: a ranking is learned from labelled rows")
+            raise DataError(
+                "y is missing, and X brings no labels: a ranking is learned from labelled rows; pass y"
+            )
         rows = rows.only("label")
         sign = signs(rows.categories("label"), self.pos_label)
         by_label = passes.counts(rows, "label")
         n_pos, n_neg = int(by_label[sign > 0].sum()), int(by_label[sign < 0].sum())
         if not (n_pos and n_neg):
-            raise DataError(f"y has {n_pos} positive and {n_neg} negative rows: a ranking needs both")
+            raise DataError(
+                f"y has {n_pos} positive and {n_neg} negative rows: a ranking needs both; pass some of each"
+            )
         visits = n_pos + n_neg
         if isinstance(self.order, str):
             check("order", self.order, lambda value: value == "random", "None, 'random' or an array")

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.invalid import NO_SOURCE
 from scaleshift.errors import DataError
 from scaleshift.kernels.families import KERNELS
 from scaleshift.quantify import bandwidth
@@ -63,8 +64,14 @@ class Source:
             raise DataError(f"bandwidth={self.bandwidth!r}: {what} has no bandwidth; leave it at 'auto'")
 
     def draw(self, n: np.ndarray) -> dict[str, np.ndarray]:
-        """Up to n[i] labelled rows of class i, those with the smallest random keys: one pass."""
-        return passes.sample(self.rows.only("label"), n, by="label", seed=self.seed)
+        """Up to n[i] labelled rows of class i, those with the smallest random keys: one pass.
+
+        A DataError where there is none at all.
+        """
+        drawn = passes.sample(self.rows.only("label"), n, by="label", seed=self.seed)
+        if not len(drawn["x"]):
+            raise DataError(NO_SOURCE)
+        return drawn
 
     def seed_of(self, random_state: Any) -> int:
         """Seed of the map's own random state, else the quantifier's."""

@@ -184,7 +184,9 @@ def _uniform(n: int, d: int, sampler: str, rng: np.random.Generator) -> np.ndarr
     if sampler != "sobol":
         points = rng.random((n, d))
     elif d > qmc.Sobol.MAXDIM:
-        raise DataError(f"{d} markers are more than a Sobol sequence has ({qmc.Sobol.MAXDIM}): sampler='iid'")
+        raise DataError(
+            f"{d} markers are more than a Sobol sequence has ({qmc.Sobol.MAXDIM}): take sampler='iid'"
+        )
     else:
         points = qmc.Sobol(d, scramble=True, rng=rng).random_base2(int(np.ceil(np.log2(n))))[:n]
     return np.clip(points, TINY, 1 - TINY)

@@ -68,8 +68,6 @@ class MarkerHistograms(FeatureMap):
         """Place the edges: one pass."""
         n_bins = checked_bins(self.n_bins)
         x = source.draw(allocation(source.counts))["x"]
-        if not len(x):
-            raise DataError("no labelled row of the source is finite")
         low, high = np.quantile(x.astype(np.float64), RANGE, axis=0)
         return MarkerHistogramEmbedding(np.linspace(low, high, n_bins + 1, axis=1)[:, 1:-1].copy())
 

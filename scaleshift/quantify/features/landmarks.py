@@ -94,8 +94,6 @@ class LandmarkFeatures(FeatureMap):
             for code, n in enumerate(share)
         ]
         landmarks = np.unique(np.concatenate(chosen), axis=0)
-        if not len(landmarks):
-            raise DataError("no labelled row of the source is finite")
         return embedding(landmarks, width, drawn["x"].astype(np.float64), kernel)
 
 
@@ -107,7 +105,8 @@ def _given(landmarks: Any, d: int) -> np.ndarray:
             "column a marker"
         )
     if not np.isfinite(given).all():
-        raise DataError("landmarks hold NaN or infinite values")
+        row = np.flatnonzero(~np.isfinite(given).all(axis=1))[0]
+        raise DataError(f"landmarks hold NaN or infinite values, first in row {row}: leave such rows out")
     return np.unique(given.astype(np.float64), axis=0)
 
 

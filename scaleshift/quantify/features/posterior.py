@@ -38,8 +38,6 @@ class PosteriorFeatures(FeatureMap):
         check_estimator(self.estimator, ["predict_proba"])
         drawn = source.draw(allocation(source.counts))
         code = drawn["code"]
-        if not len(code):
-            raise DataError("no labelled row of the source is finite")
         fits = cross_fit(self.estimator, self.cv, source, source.seed, drawn)
         self._check_known(fits, source, code)
         log_posterior = fits.log_posterior_drawn(drawn)

@@ -87,8 +87,6 @@ class SlicedEnergy(FeatureMap):
         rng = noise.generator(source.seed_of(self.random_state), "directions")
         w = spread_directions(int(self.n_directions) if d > 1 else 1, d, rng)  # a line has one direction
         x = source.draw(bandwidth.allocation(source.counts))["x"].astype(np.float64)
-        if not len(x):
-            raise DataError("no labelled row of the source is finite")
         centre = x.mean(axis=0)
         ends = _ends((x - centre) @ w.T, (origin - centre) @ w.T, int(self.n_bins))
         return SlicedEmbedding(w, centre, ends, int(self.n_bins), origin)
