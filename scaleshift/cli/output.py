@@ -9,15 +9,17 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
 from scaleshift.cli import zarr_groups
 from scaleshift.cli.results import GATED, PAGE, PROPORTIONS
 from scaleshift.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 TABLE, PICTURE, WORKBOOK = "proportions.csv", "proportions.png", "proportions.xlsx"
 GATED_HEADER = "sample,label,gated,estimated,low,high,difference,inside"

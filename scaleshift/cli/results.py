@@ -17,7 +17,7 @@ PROPORTIONS, GATED = "proportions.zarr", "gated.csv"
 LEAGUE, SLICES, ERROR = "league.zarr", "slices.zarr", "error.zarr"
 FEATURES, PATH = "features.zarr", "path.zarr"
 GROUPS = (PROPORTIONS, LEAGUE, SLICES, FEATURES, PATH, ERROR)
-COLUMNS = {"sample": str, "label": str, "inside": "boolean"}
+COLUMNS: Any = {"sample": str, "label": str, "inside": "boolean"}
 MAKERS = "scaleshift quantify, compare, slices, auc and error leave there what a report is made of"
 
 
