@@ -19,8 +19,8 @@ from scaleshift.errors import DataError
 from scaleshift.report import error_words as words
 from scaleshift.report.excel import Sheet, write_workbook
 from scaleshift.report.files import replacing, write_csv
-from scaleshift.report.printed import Printed
 from scaleshift.report.names import printable, short
+from scaleshift.report.printed import Printed
 
 BY_METHOD = ("error", "error_low", "error_high", "error_drawn", "mc_error")
 BY_TARGET = ("n_rows", "n_invalid", "effective_sample_size", "far", "unreliable", "flag")

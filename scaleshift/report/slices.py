@@ -18,8 +18,8 @@ from rich.text import Text
 from scaleshift.errors import DataError
 from scaleshift.report import drawing
 from scaleshift.report.files import replacing, write_csv, write_png
-from scaleshift.report.printed import Printed
 from scaleshift.report.names import printable, short
+from scaleshift.report.printed import Printed
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.axes import Axes
