@@ -1,7 +1,8 @@
 """How do I show a result? As a table, a workbook, in the terminal, as a plot; beside the gates."""
 
-from scaleshift.report.auc import auc_path_table, auc_table, auc_text
+from scaleshift.report.auc import auc_text
 from scaleshift.report.auc_picture import auc_plot
+from scaleshift.report.auc_rows import auc_path_table, auc_table
 from scaleshift.report.error import error_table, error_text
 from scaleshift.report.error_picture import error_plot
 from scaleshift.report.front import plot, table, text
@@ -10,6 +11,7 @@ from scaleshift.report.pages.page import page
 from scaleshift.report.proportion_intervals import interval_plot
 from scaleshift.report.ranking import league, league_text
 from scaleshift.report.slices import slice_plot, slice_table, slice_text
+from scaleshift.report.uns import from_uns, to_uns
 
 __all__ = [
     "GatedSummary",
@@ -21,6 +23,7 @@ __all__ = [
     "error_plot",
     "error_table",
     "error_text",
+    "from_uns",
     "interval_plot",
     "league",
     "league_text",
@@ -32,4 +35,5 @@ __all__ = [
     "summarize_gated",
     "table",
     "text",
+    "to_uns",
 ]

@@ -1,12 +1,10 @@
-"""Which features rank the positives, and how well?  In rows, and for the terminal."""
+"""Which features rank the positives, and how well?  For the terminal."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from rich import box
 from rich.console import Console, RenderableType
@@ -15,8 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scaleshift.errors import DataError
-from scaleshift.report.auc_words import chosen, in_words, number, ranked
-from scaleshift.report.files import save_csv
+from scaleshift.report.auc_words import chosen, in_words, number
 from scaleshift.report.names import printable
 from scaleshift.report.printed import Printed
 
@@ -28,88 +25,12 @@ MOST_ROWS = 30  # features that are listed; the CSV has all
 MOST_ROWS_EACH = 10  # of several contrasts
 MOST_SIZES = 8  # numbers of features whose AUC is shown
 OTHER_COLUMNS = 46  # characters beside the names
+CHOSEN = "*: the number of features that was chosen"
+Contrast = tuple[str | None, xr.Dataset]  # name and part of the result
 CAPTION = (
     "weight: for one standard deviation within the classes; stability: share of halves of the data that "
     "choose the feature too; AUC alone: of the feature by itself"
 )
-
-
-def auc_table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.DataFrame:
-    """Features in rows: those of the ranking by weight, then the others by how often they were chosen.
-
-    Parameters
-    ----------
-    result : xarray.Dataset
-        What ``describe`` of a `SparseAUC` returns.
-    path : path, optional
-        Write the table there too, as CSV, under the rules of `table`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns rank, feature, coef, coef_scaled, selected, stability, auc_alone, mean_positive,
-        mean_negative; of several contrasts, one after the other, with a first column contrast.
-
-    Raises
-    ------
-    DataError
-        If the result is another one.
-
-    Examples
-    --------
-    >>> auc_table(_example())[["rank", "feature", "coef_scaled", "stability"]]
-       rank feature  coef_scaled  stability
-    0     1     CD3          0.5        1.0
-    1     2    CD19          0.0        0.2
-    """
-    tables = []
-    for name, one in contrasts(result, FEATURES, "features", "describe()"):
-        order = ranked(one)
-        columns: dict[str, object] = {} if name is None else {SEVERAL: [name] * len(order)}
-        columns |= {"rank": np.arange(1, len(order) + 1), "feature": one["feature"].values[order]}
-        tables.append(pd.DataFrame(columns | {key: one[key].values[order] for key in FEATURES}))
-    return save_csv(pd.concat(tables, ignore_index=True), path)
-
-
-def auc_path_table(path_: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.DataFrame:
-    """Rankings by number of features, in rows.
-
-    Parameters
-    ----------
-    path_ : xarray.Dataset
-        ``path_`` of a `SparseAUC`.
-    path : path, optional
-        Write the table there too, as CSV, under the rules of `table`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns k, selected, auc, auc_se, auc_bound, auc_binormal, objective, features (names of those with a
-        weight, between semicolons); of several contrasts with a first column contrast.
-
-    Raises
-    ------
-    DataError
-        If it is another dataset.
-
-    Examples
-    --------
-    >>> auc_path_table(_example_path())[["k", "auc", "features"]]
-       k   auc   features
-    0  1  0.91        CD3
-    1  2  0.92  CD3; CD19
-    """
-    tables = []
-    for name, one in contrasts(path_, PATH, "path", "path_"):
-        features = one["feature"].values
-        used = np.nan_to_num(one["coef"].transpose("k", "feature").values) != 0
-        columns: dict[str, object] = {} if name is None else {SEVERAL: [name] * one.sizes["k"]}
-        columns["k"] = one["k"].values
-        columns |= {str(n): one[n].values for n in one.data_vars if one[n].dims == ("k",)}
-        columns["features"] = ["; ".join(map(str, features[row])) for row in used]
-        table = pd.DataFrame(columns)
-        tables.append(table[table["auc_binormal"].notna()])  # sizes that only another contrast has
-    return save_csv(pd.concat(tables, ignore_index=True), path)
 
 
 def auc_text(result: xr.Dataset, path_: xr.Dataset, *, width: int | None = None) -> Printed:
@@ -154,22 +75,108 @@ def auc_text(result: xr.Dataset, path_: xr.Dataset, *, width: int | None = None)
      held-out AUC    0.910  0.920
      standard error  0.010  0.010
     """
-    parts: list[RenderableType] = []
     found = contrasts(result, (*FEATURES, *OF_RANKING), "features", "describe()")
-    paths = contrasts(path_, PATH, "path", "path_")
-    if [name for name, _ in found] != [name for name, _ in paths]:
-        raise DataError("describe() and path_ are of other contrasts: pass those of one model")
+    paths = same_contrasts(found, path_)
     room = Console().width if width is None else width
-    most = MOST_ROWS if len(found) == 1 else MOST_ROWS_EACH
+    parts: list[RenderableType] = []
     for (name, one), (_, path) in zip(found, paths, strict=True):
         parts += [Text("")] if parts else []
-        parts += [Text(headline(one, name), "bold"), _features(one, most, room)]
+        parts += _ranking(one, name, len(found), room)
         parts += [Text(CAPTION, "italic"), Text("")] if one is found[-1][1] else []
         parts.append(_path(path))
         words = in_words(one, path)
         if words:
             parts += [Text(""), Constrain(_listed(words), room)]
     return Printed(*parts, width=width)
+
+
+def ranking_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
+    """Chosen features for the terminal, without the path behind them: `auc_text` shows both.
+
+    Parameters
+    ----------
+    result : xarray.Dataset
+        What ``describe`` of a `SparseAUC` returns.
+    width : int, optional
+        Characters a line; default: those of the terminal.
+
+    Returns
+    -------
+    Printed
+        For `print`, or for a `rich.console.Console` of that width.
+
+    Raises
+    ------
+    DataError
+        If it is another dataset.
+
+    Examples
+    --------
+    >>> print(str(ranking_text(_example(), width=80)).splitlines()[5].strip())
+    1  CD3      +0.500  higher             1.00      0.910
+    """
+    found = contrasts(result, (*FEATURES, *OF_RANKING), "features", "describe()")
+    room = Console().width if width is None else width
+    parts: list[RenderableType] = []
+    for name, one in found:
+        parts += [*([Text("")] if parts else []), *_ranking(one, name, len(found), room)]
+    return Printed(*parts, Text(CAPTION, "italic"), width=width)
+
+
+def path_text(path_: xr.Dataset, *, width: int | None = None) -> Printed:
+    """AUC by number of features, for the terminal: `auc_text` shows the features too.
+
+    Parameters
+    ----------
+    path_ : xarray.Dataset
+        ``path_`` of a `SparseAUC`.
+    width : int, optional
+        Characters a line; default: those of the terminal.
+
+    Returns
+    -------
+    Printed
+        For `print`, or for a `rich.console.Console` of that width.
+
+    Raises
+    ------
+    DataError
+        If it is another dataset.
+
+    Examples
+    --------
+    >>> print(path_text(_example_path(), width=80))
+     features           1*      2
+     held-out AUC    0.910  0.920
+     standard error  0.010  0.010
+    <BLANKLINE>
+    *: the number of features that was chosen
+    """
+    parts: list[RenderableType] = []
+    for name, path in contrasts(path_, PATH, "path", "path_"):
+        parts += [] if name is None else [Text(printable(name), "bold")]
+        parts += [_path(path), Text("")]
+    return Printed(*parts, Text(CHOSEN, "italic"), width=width)
+
+
+def same_contrasts(found: list[Contrast], path_: xr.Dataset) -> list[Contrast]:
+    """Parts of a path, which are those of a ranking.
+
+    Raises
+    ------
+    DataError
+        If they are others, or it is no path.
+    """
+    paths = contrasts(path_, PATH, "path", "path_")
+    if [name for name, _ in found] != [name for name, _ in paths]:
+        raise DataError("describe() and path_ are of other contrasts: pass those of one model")
+    return paths
+
+
+def _ranking(one: xr.Dataset, name: str | None, n_contrasts: int, room: int) -> list[RenderableType]:
+    """What ranks what, and by which features."""
+    most = MOST_ROWS if n_contrasts == 1 else MOST_ROWS_EACH
+    return [Text(headline(one, name), "bold"), _features(one, most, room)]
 
 
 def headline(one: xr.Dataset, name: str | None) -> str:
@@ -280,9 +287,7 @@ def _listed(words: list[str]) -> Table:
 # Small things ------------------------------------------------------------------------------------------
 
 
-def contrasts(
-    dataset: xr.Dataset, needed: Sequence[str], what: str, source: str
-) -> list[tuple[str | None, xr.Dataset]]:
+def contrasts(dataset: xr.Dataset, needed: Sequence[str], what: str, source: str) -> list[Contrast]:
     """Parts of a result, one a contrast, in memory; a single one has no name.
 
     Raises

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from scaleshift.errors import DataError
 from scaleshift.report import drawing
-from scaleshift.report.auc import FEATURES, OF_RANKING, PATH, contrasts
+from scaleshift.report.auc import FEATURES, OF_RANKING, PATH, Contrast, contrasts, same_contrasts
 from scaleshift.report.auc_words import chosen, number
 from scaleshift.report.files import write_png
 from scaleshift.report.names import short
@@ -63,28 +62,106 @@ def auc_plot(result: xr.Dataset, path_: xr.Dataset, path: str | os.PathLike[str]
     ['T: AUC by number of features', '1 feature, held-out AUC 0.910']
     """
     every = contrasts(result, (*FEATURES, *OF_RANKING), "features", "describe()")
-    paths = contrasts(path_, PATH, "path", "path_")
-    if [name for name, _ in every] != [name for name, _ in paths]:
-        raise DataError("describe() and path_ are of other contrasts: pass those of one model")
+    paths = same_contrasts(every, path_)
     shown, n = every[:MOST_CONTRASTS], min(len(every), MOST_CONTRASTS)
-    bars = max(min(len(chosen(one)), MOST_BARS) for _, one in shown)
-    height = n * max(bars * BAR + EXTRA, LEAST)
-    figure = drawing.figure(PATH_WIDTH + BARS_WIDTH, height)
+    bars = _bars(shown)
+    figure = drawing.figure(PATH_WIDTH + BARS_WIDTH, n * max(bars * BAR + EXTRA, LEAST))
     grid = figure.subplots(n, 2, squeeze=False, width_ratios=[PATH_WIDTH, BARS_WIDTH])
     for (left, right), (name, one), (_, part) in zip(grid, shown, paths, strict=False):
-        positive = _positive(one) if name is None else name
-        _draw_path(left, part, short(positive, LONGEST_TITLE))
+        _draw_path(left, part, _positive(one, name))
         _draw_features(right, one, bars)
-    if len(every) > n:
-        figure.suptitle(f"the first {n} of {len(every)} contrasts", size=9, x=0.01, ha="left")
+    return _finished(figure, len(every), path)
+
+
+def ranking_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figure:
+    """Weights of the chosen features, without the path behind them: `auc_plot` draws both.
+
+    Parameters
+    ----------
+    result : xarray.Dataset
+        What ``describe`` of a `SparseAUC` returns.
+    path : path, optional
+        Save the figure there too. The suffix must be ``.png``; a file that is there is replaced as a whole.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Made without pyplot: needs no display and is freed like any object.
+
+    Raises
+    ------
+    DataError
+        If it is another dataset, the suffix is not ``.png`` or the folder is missing.
+
+    Examples
+    --------
+    >>> from scaleshift.report.auc import _example
+    >>> ranking_plot(_example()).axes[0].get_title(loc="left")
+    'T: 1 feature, held-out AUC 0.910'
+    """
+    every = contrasts(result, (*FEATURES, *OF_RANKING), "features", "describe()")
+    shown = every[:MOST_CONTRASTS]
+    bars = _bars(shown)
+    figure = drawing.figure(BARS_WIDTH, len(shown) * max(bars * BAR + EXTRA, LEAST / 2))
+    for axes, (name, one) in zip(figure.subplots(len(shown), squeeze=False)[:, 0], shown, strict=True):
+        _draw_features(axes, one, bars, _positive(one, name))
+    return _finished(figure, len(every), path)
+
+
+def path_plot(path_: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figure:
+    """AUC by number of features, without the features themselves: `auc_plot` draws both.
+
+    Parameters
+    ----------
+    path_ : xarray.Dataset
+        ``path_`` of a `SparseAUC`.
+    path : path, optional
+        Save the figure there too. The suffix must be ``.png``; a file that is there is replaced as a whole.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Made without pyplot: needs no display and is freed like any object.
+
+    Raises
+    ------
+    DataError
+        If it is another dataset, the suffix is not ``.png`` or the folder is missing.
+
+    Examples
+    --------
+    >>> from scaleshift.report.auc import _example_path
+    >>> path_plot(_example_path()).axes[0].get_title(loc="left")
+    'AUC by number of features'
+    """
+    every = contrasts(path_, PATH, "path", "path_")
+    shown = every[:MOST_CONTRASTS]
+    figure = drawing.figure(PATH_WIDTH, len(shown) * LEAST)
+    for axes, (name, one) in zip(figure.subplots(len(shown), squeeze=False)[:, 0], shown, strict=True):
+        _draw_path(axes, one, _positive(one, name))
+    return _finished(figure, len(every), path)
+
+
+def _bars(shown: list[Contrast]) -> int:
+    """Rows of features that a panel has room for."""
+    return max(min(len(chosen(one)), MOST_BARS) for _, one in shown)
+
+
+def _finished(figure: Figure, n_contrasts: int, path: str | os.PathLike[str] | None) -> Figure:
+    """Say what is not drawn, and write the figure."""
+    if n_contrasts > MOST_CONTRASTS:
+        figure.suptitle(f"the first {MOST_CONTRASTS} of {n_contrasts} contrasts", size=9, x=0.01, ha="left")
     if path is not None:
         write_png(figure, path)
     return figure
 
 
-def _positive(one: xr.Dataset) -> str:
-    named = one.attrs.get("positive", "")
-    return ", ".join(map(str, named)) if isinstance(named, list | tuple) else str(named)
+def _positive(one: xr.Dataset, name: str | None) -> str:
+    """What a contrast is called: by its name, or the positive label."""
+    if name is None:
+        named = one.attrs.get("positive", "")
+        name = ", ".join(map(str, named)) if isinstance(named, list | tuple) else str(named)
+    return short(name, LONGEST_TITLE)
 
 
 def _draw_path(axes: Axes, path: xr.Dataset, positive: str) -> None:
@@ -116,7 +193,7 @@ def _draw_path(axes: Axes, path: xr.Dataset, positive: str) -> None:
     )
     axes.grid(axis="y", color="0.92", linewidth=0.8)
     axes.set_axisbelow(True)
-    _finish(axes, f"{positive}: AUC by number of features")
+    _finish(axes, f"{positive}: AUC by number of features" if positive else "AUC by number of features")
 
 
 def _sized(axes: Axes, sizes: np.ndarray) -> None:
@@ -133,7 +210,7 @@ def _sized(axes: Axes, sizes: np.ndarray) -> None:
     axes.set_xlim(low / 1.15, high * 1.15)
 
 
-def _draw_features(axes: Axes, one: xr.Dataset, bars: int) -> None:
+def _draw_features(axes: Axes, one: xr.Dataset, bars: int, positive: str = "") -> None:
     """Weights of the features that weigh most, the largest at the top; stability at the right end."""
     from matplotlib.ticker import MaxNLocator
 
@@ -157,7 +234,7 @@ def _draw_features(axes: Axes, one: xr.Dataset, bars: int) -> None:
         beside.spines["right"].set_visible(False)
         axes.set_title("stability", size=8, loc="right")
     n, auc = len(features), float(one["auc"])
-    title = f"{n} feature{'' if n == 1 else 's'}"
+    title = f"{positive}: " * bool(positive) + f"{n} feature{'' if n == 1 else 's'}"
     title += f", held-out AUC {number(auc)}" if np.isfinite(auc) else ""
     _finish(axes, f"{title} (the first {MOST_BARS})" if n > MOST_BARS else title)
 

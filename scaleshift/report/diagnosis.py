@@ -54,7 +54,11 @@ def diagnosis_table(result: xr.Dataset, path: str | os.PathLike[str] | None = No
     0     S1  batch shift  CD3; CD4         1.2
     """
     result = required(result)
-    columns = {"sample": result["sample"].values, "verdict": result["verdict"].values, "moved": _moved(result)}
+    columns = {
+        "sample": result["sample"].values,
+        "verdict": result["verdict"].values,
+        "moved": _moved(result),
+    }
     columns |= {name: result[name].values for name in (*OF_SAMPLE[1:], *UNKNOWN)}
     shift = result["shift"].transpose("sample", "marker").values
     columns |= {f"shift: {name}": shift[:, i] for i, name in enumerate(result["marker"].values)}
@@ -102,7 +106,10 @@ def diagnosis_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
             one["verdict"].item(),
             "" if np.isnan(farthest) else moved,
             "-" if np.isnan(farthest) else f"{farthest:+.2f}",
-            *(f"{_per_cent(one[name])} → {_per_cent(one[f'{name}_recentred'])}" for name in ("misfit", "unknown")),
+            *(
+                f"{_per_cent(one[name])} → {_per_cent(one[f'{name}_recentred'])}"
+                for name in ("misfit", "unknown")
+            ),
         ]
         shown.add_row(*(Text(printable(cell)) for cell in cells))
     return Printed(shown, Text(CAPTION, "italic"), width=width)
@@ -127,7 +134,9 @@ def required(result: xr.Dataset) -> xr.Dataset:
 
 def _moved(result: xr.Dataset) -> list[str]:
     """Names of the markers that moved most, by sample."""
-    return ["; ".join(filter(None, map(str, row))) for row in result["moved"].transpose("sample", "rank").values]
+    return [
+        "; ".join(filter(None, map(str, row))) for row in result["moved"].transpose("sample", "rank").values
+    ]
 
 
 def _per_cent(share: xr.DataArray) -> str:

@@ -67,9 +67,7 @@ def diagnosis_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = Non
     drawn = drawing.heat(axes, shift, named, markers, reach)
     if named.step > 0.2:
         drawing.write_numbers(axes, shift, dark=0.7 * reach)
-    bar = figure.colorbar(drawn, ax=axes, extend="both", aspect=12, shrink=min(1.0, 2.5 / named.height), anchor=(0, 1))
-    bar.set_label("shift in sd within classes", size=drawing.SIZE)
-    bar.ax.tick_params(labelsize=drawing.SIZE)
+    drawing.key(figure, axes, drawn, named, "shift in sd within classes", beyond=True)
     beside = axes.secondary_yaxis("right")
     beside.set_yticks(range(len(named.names)), result["verdict"].values[:MOST_SAMPLES].tolist())
     beside.tick_params(length=0, labelsize=named.size)

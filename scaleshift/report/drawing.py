@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from scaleshift.report.names import short
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from scaleshift.report.picture import Picture
 
@@ -47,20 +48,21 @@ class Rows(NamedTuple):
         return min(SIZE, max(0.7 * 72 * self.step, 5.5))
 
 
-def rows(names: Sequence[Any], room: float = LONGEST_FIGURE - 1.5, longest: int = LONGEST_NAME) -> Rows:
+def rows(names: Iterable[Any], room: float = LONGEST_FIGURE - 1.5, longest: int = LONGEST_NAME) -> Rows:
     """Rows of these names: narrower ones where there are many.
 
     Parameters
     ----------
-    names : sequence
+    names : iterable
     room : float
         Inches that they may take.
     longest : int
         Characters of a name that are shown.
     """
-    n = max(len(names), 1)
+    shown = [short(name, longest) for name in names]
+    n = max(len(shown), 1)
     step = 0.26 if n <= 60 else max(0.13, 0.26 * 60 / n)
-    return Rows([short(name, longest) for name in names], min(step, room / n))
+    return Rows(shown, min(step, room / n))
 
 
 def figure(width: float, height: float) -> Picture:
@@ -78,7 +80,7 @@ def name_rows(axes: Axes, named: Rows, shown: bool = True) -> None:
     axes.set_ylim(max(n, 1) - 0.4, -0.6)
 
 
-def finish(axes: Axes, title: str, grid: str = "x") -> None:
+def finish(axes: Axes, title: str, grid: Literal["x", "y", "both", ""] = "x") -> None:
     """Title, small ticks, a light grid along "x", "y" or neither, no frame."""
     axes.set_title(title, size=9, loc="left", parse_math=False)
     axes.tick_params(axis="x", labelsize=SIZE)
@@ -112,7 +114,12 @@ def interval(axes: Axes, places: Any, low: Any, high: Any, colour: str, **style:
 
 
 def heat(
-    axes: Axes, values: np.ndarray, named: Rows, columns: Sequence[Any], reach: float, lowest: float | None = None
+    axes: Axes,
+    values: np.ndarray,
+    named: Rows,
+    columns: Iterable[Any],
+    reach: float,
+    lowest: float | None = None,
 ) -> Any:
     """Cells coloured from blue (low) to orange (high), hatched where there is no number.
 
@@ -121,7 +128,7 @@ def heat(
     axes : Axes
     values : numpy.ndarray, shape (n_rows, n_columns)
     named : Rows
-    columns : sequence
+    columns : iterable
         Their names.
     reach : float
         The largest number that has a colour of its own.
@@ -136,15 +143,41 @@ def heat(
     axes.patch.set(hatch="////", edgecolor="0.8")
     edges = np.arange(values.shape[1] + 1) - 0.5, np.arange(values.shape[0] + 1) - 0.5
     drawn = axes.pcolormesh(
-        *edges, np.ma.masked_invalid(values), cmap=shades, vmin=-reach if lowest is None else lowest, vmax=reach,
-        edgecolors="white", linewidth=0.5 if named.step > 0.1 else 0,
-    )  # fmt: skip
+        *edges,
+        np.ma.masked_invalid(values),
+        cmap=shades,
+        vmin=-reach if lowest is None else lowest,
+        vmax=reach,
+        edgecolors="white",
+        linewidth=0.5 if named.step > READABLE else 0,
+    )
     name_rows(axes, named)
     axes.set_ylim(max(len(named.names), 1) - 0.5, -0.5)
     shown = [short(name, LONGEST_NAME) for name in columns]
     turned = max(map(len, shown), default=0) > 3
     axes.set_xticks(range(len(shown)), shown, rotation=90 if turned else 0, size=SIZE, parse_math=False)
     return drawn
+
+
+def key(figure: Figure, axes: Axes, drawn: Any, named: Rows, words: str, beyond: bool = False) -> None:
+    """Put the key of a heat map's colours beside it, at the top.
+
+    Parameters
+    ----------
+    figure, axes, drawn : objects of matplotlib
+    named : Rows
+        Of the heat map.
+    words : str
+        What the colours are.
+    beyond : bool
+        Whether there are numbers beyond both ends.
+    """
+    shrink = min(1.0, 2.5 / named.height)
+    bar = figure.colorbar(
+        drawn, ax=axes, aspect=12, shrink=shrink, anchor=(0, 1), extend="both" if beyond else "neither"
+    )
+    bar.set_label(words, size=SIZE)
+    bar.ax.tick_params(labelsize=SIZE)
 
 
 def from_zero(axes: Axes, ends: np.ndarray) -> None:

@@ -54,8 +54,8 @@ def table(result: Any, path: str | os.PathLike[str] | None = None, **options: An
     >>> y = np.repeat(["B", "T"], [300, 700])
     >>> X = np.where(y == "T", 5, 0)[:, None] + np.random.default_rng(0).normal(size=(1000, 2))
     >>> result = ss.ClassifyAndCount(random_state=0).fit(X, y).predict(X)
-    >>> table(result)[["sample", "label", "proportion", "flag"]].round(1)
-      sample label  proportion flag
+    >>> table(result)[["sample", "label", "proportion"]].round(1)
+      sample label  proportion
     0    all     B         0.3
     1    all     T         0.7
     """

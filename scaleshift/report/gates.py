@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from scaleshift.report import drawing
 from scaleshift.report.drawing import GREY
 from scaleshift.report.files import save_csv, write_png
 from scaleshift.report.gated import summarize_gated
-from scaleshift.report.names import printable, short
+from scaleshift.report.names import short
 from scaleshift.report.printed import Printed
 from scaleshift.report.proportion_bars import PALETTE
 
@@ -87,9 +88,9 @@ def gated_text(frame: pd.DataFrame, *, width: int | None = None) -> Printed:
     the intervals hold the gated share
     <BLANKLINE>
      sample  label  gated  estimated  difference    interval
-     ─────────────────────────────────────────────────────────
-     S1      B       20.0       30.0       +10.0  25 to 35  !
-     S1      T       70.0       70.0         0.0  65 to 75
+     ───────────────────────────────────────────────────────
+     S1      B       20.0       30.0       +10.0  25 to 35 !
+     S1      T       70.0       70.0         0.0    65 to 75
     <BLANKLINE>
     per cent of all cells; difference in percentage points, the largest first
     !: the interval does not hold the gated share
@@ -101,29 +102,23 @@ def gated_text(frame: pd.DataFrame, *, width: int | None = None) -> Printed:
         shown.add_column(heading, overflow="fold")
     for heading in ("gated", "estimated", "difference", "interval"):
         shown.add_column(heading, justify="right", no_wrap=True)
-    for row in frame.iloc[order[:MOST_ROWS]].itertuples():
-        known = pd.notna(row.low) and pd.notna(row.high)
-        mark = "!" if pd.notna(row.inside) and not row.inside else " "
-        cells = [
-            *(short(name, LONGEST_NAME) for name in (row.sample, row.label)),
-            _per_cent(row.gated),
-            _per_cent(row.estimated),
-            "-" if pd.isna(row.difference) else f"{100 * row.difference:+z.1f}".replace("+0.0", "0.0"),
-            f"{100 * row.low:.3g} to {100 * row.high:.3g} {mark}" if known else f"- {mark}",
-        ]
-        shown.add_row(*map(Text, cells))
+    for row in frame.iloc[order[:MOST_ROWS]].to_dict("records"):
+        shown.add_row(*map(Text, _cells(row)))
     notes = [f"and {len(frame) - MOST_ROWS} more: see the table"] if len(frame) > MOST_ROWS else []
     notes += [CAPTION, "!: the interval does not hold the gated share"]
     return Printed(
-        Text(str(summarize_gated(frame)), "bold"), shown, *(Text(note, "italic") for note in notes), width=width
+        Text(str(summarize_gated(frame)), "bold"),
+        shown,
+        *(Text(note, "italic") for note in notes),
+        width=width,
     )
 
 
 def gated_plot(frame: pd.DataFrame, path: str | os.PathLike[str] | None = None) -> Figure:
     """Estimated against gated shares: a dot and its interval for each sample and label, a colour a label.
 
-    Dots on the line are right. The scale is that of square roots, so that rare labels are seen too. Of more than 200 dots
-    the intervals are left out.
+    Dots on the line are right. The scale is that of square roots, so that rare labels are seen too. Of more
+    than 200 dots the intervals are left out.
 
     Parameters
     ----------
@@ -177,7 +172,9 @@ def gated_plot(frame: pd.DataFrame, path: str | os.PathLike[str] | None = None) 
 def _draw(axes: Axes, one: pd.DataFrame, label: int, with_intervals: bool) -> None:
     colour, marker = PALETTE[label % len(PALETTE)], MARKERS[label // len(PALETTE) % len(MARKERS)]
     drawn = one[one["low"].notna() & one["high"].notna() & with_intervals]
-    axes.vlines(drawn["gated"], drawn["low"].clip(lower=0), drawn["high"], color=colour, linewidth=1, alpha=0.6)
+    axes.vlines(
+        drawn["gated"], drawn["low"].clip(lower=0), drawn["high"], color=colour, linewidth=1, alpha=0.6
+    )
     axes.plot(one["gated"], one["estimated"].clip(lower=0), marker, color=colour, markersize=5,
               clip_on=False, markeredgecolor="0.3", markeredgewidth=0.4)  # fmt: skip
 
@@ -205,8 +202,23 @@ def _scale(axes: Axes, known: pd.DataFrame) -> None:
 def _required(frame: pd.DataFrame) -> pd.DataFrame:
     lacking = [name for name in COLUMNS if name not in frame]
     if lacking:
-        raise DataError(f"this compares no gates: it lacks {', '.join(lacking)}; pass what compare_gated gives")
+        raise DataError(
+            f"this compares no gates: it lacks {', '.join(lacking)}; pass what compare_gated gives"
+        )
     return frame
+
+
+def _cells(row: Mapping[Hashable, Any]) -> list[str]:
+    """Of one sample and label."""
+    low, high, difference = row["low"], row["high"], row["difference"]
+    outside = pd.notna(row["inside"]) and not row["inside"]
+    told = f"{100 * low:.3g} to {100 * high:.3g}" if pd.notna(low) and pd.notna(high) else "-"
+    return [
+        *(short(row[name], LONGEST_NAME) for name in ("sample", "label")),
+        *(_per_cent(row[name]) for name in ("gated", "estimated")),
+        "-" if np.isnan(difference) else f"{100 * difference:+z.1f}".replace("+0.0", "0.0"),
+        f"{told} {'!' if outside else ' '}",
+    ]
 
 
 def _per_cent(share: float) -> str:

@@ -159,5 +159,6 @@ def _example() -> xr.Dataset:
     """One slice, for the examples of this page."""
     values = (0.1, 0.3, 0.2, 0.15, 0.25, 0.001, 0.6, 0.61, 0.1, 0.003)
     found = xr.Dataset({name: ("slice", [value]) for name, value in zip(NEEDED, values, strict=False)})
-    found = found.assign(flag=("slice", [""]), words=("slice", ["grew"]), summary="errors 10 % before, 19 % now")
-    return found.assign(overall_error_source=0.1, overall_error_target=0.19).assign_coords(slice=[0])
+    found = found.assign(flag=("slice", [""]), words=("slice", ["grew"])).assign_coords(slice=[0])
+    overall = {"overall_error_source": 0.1, "overall_error_target": 0.19}
+    return found.assign(summary="errors 10 % before, 19 % now", **overall)

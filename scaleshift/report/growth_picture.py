@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -74,7 +74,11 @@ def growth_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) 
     more = every.sizes["slice"] - result.sizes["slice"]
     said += f"\nthe first {MOST_SLICES} slices, {more} more are not drawn" if more else ""
     figure.suptitle(said, size=9, x=0.01, ha="left", parse_math=False)
-    figure.legend(*_entries(shares, costs), loc="outside lower left", ncols=4, fontsize=8, frameon=False)
+    entries: dict[str, Any] = {}  # by name: shares and errors have the same
+    for axes in figure.axes:
+        handles, names = axes.get_legend_handles_labels()
+        entries |= dict(zip(names, handles, strict=True))
+    figure.legend(entries.values(), entries, loc="outside lower left", ncols=4, fontsize=8, frameon=False)
     if path is not None:
         write_png(figure, path)
     return figure
@@ -110,9 +114,3 @@ def _in_per_cent(axes: Axes, always: bool, errors: bool) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(4))
     if always or errors:
         axes.xaxis.set_major_formatter(PercentFormatter(1))
-
-
-def _entries(*panels: Axes) -> tuple[list, list]:  # type: ignore[type-arg]
-    """Handles and names of all panels' legends."""
-    found = [axes.get_legend_handles_labels() for axes in panels]
-    return [handle for handles, _ in found for handle in handles], [name for _, names in found for name in names]

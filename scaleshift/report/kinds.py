@@ -6,7 +6,7 @@ A new kind of result is a module with its table, text and picture, and a line in
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -63,9 +63,9 @@ class Kind:
 
         Examples
         --------
-        >>> frame = pd.DataFrame({"sample": ["S1"], "gated": [0.2], "estimated": [0.3], "difference": [0.1]})
-        >>> KINDS["gates"].show("table", frame).shape
-        (1, 4)
+        >>> import scaleshift as ss
+        >>> KINDS["roc"].show("table", ss.roc_auc([0, 1], [0.1, 0.4]))["quantity"].tolist()[:2]
+        ['auc', 'bound']
         """
         module, name = self.homes[what].split(":")
         return getattr(import_module(f"scaleshift.report.{module}"), name)(result, *arguments, **options)
@@ -135,6 +135,11 @@ def is_frame(*columns: str) -> Test:
     return lambda result: isinstance(result, pd.DataFrame) and set(columns) <= set(result.columns)
 
 
+def is_mapping(*keys: str) -> Test:
+    """Know a mapping by some of its keys."""
+    return lambda result: isinstance(result, Mapping) and set(keys) <= set(result)
+
+
 def _kind(name: str, made_by: str, recognises: Test, table: str, text: str, plot: str) -> tuple[str, Kind]:
     return name, Kind(name, made_by, recognises, {"table": table, "text": text, "plot": plot})
 
@@ -160,9 +165,9 @@ KINDS: dict[str, Kind] = dict([
     _kind("slice scores", "slices.metrics.score", has("precision_at_k", "discovery_rate"),
           "planted:planted_table", "planted:planted_text", "planted:planted_plot"),
     _kind("ranking", "describe of a SparseAUC", has("coef_scaled", "selected", over="feature"),
-          "auc:auc_table", "auc:ranking_text", "auc_picture:ranking_plot"),
+          "auc_rows:auc_table", "auc:ranking_text", "auc_picture:ranking_plot"),
     _kind("ranking path", "path_ of a SparseAUC", has("coef", "auc", "selected", over="k"),
-          "auc:auc_path_table", "auc:path_text", "auc_picture:path_plot"),
+          "auc_rows:auc_path_table", "auc:path_text", "auc_picture:path_plot"),
     _kind("roc", "roc_auc", is_number("auc", "bound"),
           "numbers:numbers_table", "numbers:numbers_text", "numbers:numbers_plot"),
     _kind("errors", "predict or update of a PredictionError", has("error", over="target method"),
@@ -178,7 +183,9 @@ KINDS: dict[str, Kind] = dict([
     _kind("study check", "cells.check", is_called(*_STUDY),
           "studies:study_table", "studies:study_text", "studies:study_plot"),
     _kind("import", "ingest", is_called(*_IMPORT),
-          "studies:import_table", "studies:import_text", "studies:import_plot"),
+          "studies:study_table", "studies:study_text", "studies:study_plot"),
+    _kind("labelling", "label_cells", is_mapping("labels", "samples", "n_labelled", "n_unlabelled"),
+          "studies:label_table", "studies:label_text", "studies:label_plot"),
 ])
 # fmt: on
 

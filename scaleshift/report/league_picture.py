@@ -52,7 +52,7 @@ def league_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) 
     >>> y = rng.choice(["a", "b", "c"], 3000)
     >>> X = np.column_stack([y == "a", y == "b"]) * 5 + rng.normal(size=(3000, 2))
     >>> two = {"hard": ss.DFM(soft=False, n_bootstrap=0), "soft": ss.DFM(n_bootstrap=0)}
-    >>> figure = ss.report.league_plot(ss.quantify.compare(two, X, y, random_state=0))
+    >>> figure = league_plot(ss.quantify.compare(two, X, y, random_state=0))
     >>> [axes.get_title(loc="left") for axes in figure.axes]
     ['score', 'label shift', 'class left out']
     """

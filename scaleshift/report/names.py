@@ -4,11 +4,11 @@ from __future__ import annotations
 
 
 def printable(name: object) -> str:
-    """A name as one line of visible characters.
+    r"""A name as one line of visible characters.
 
     Examples
     --------
-    >>> printable("CD3\\x1b[31m")
+    >>> printable("CD3\x1b[31m")
     'CD3�[31m'
     """
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(name))

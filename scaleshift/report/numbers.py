@@ -125,15 +125,17 @@ def numbers_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None)
     --------
     >>> import scaleshift as ss
     >>> figure = numbers_plot(ss.error.average_confidence([[0.9, 0.1], [0.3, 0.7]]))
-    >>> [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
-    ['error on the target']
+    >>> figure.axes[0].get_title(loc="left")
+    'error on the target'
     """
     result = _required(result)
     leading = next(name for name in LEADING if name in result)
     names = [str(n) for n in result.data_vars if str(n).startswith(leading) and not str(n).endswith(ENDS)]
     called = [str(result[name].attrs.get("long_name", name)) for name in names]
     named = drawing.rows(called)
-    figure = drawing.figure(named.name_width + WIDTH, max(named.height, LEAST) + EXTRA)
+    figure = drawing.figure(
+        WIDTH + (named.name_width if len(names) > 1 else 0), max(named.height, LEAST) + EXTRA
+    )
     axes = figure.subplots()
     values = np.array([float(result[name]) for name in names])
     low, high = _interval(result, leading)
@@ -143,8 +145,10 @@ def numbers_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None)
         if np.isnan(value):
             drawing.say(axes, place, "not known", named)
         else:
-            axes.annotate(f"{value:.4g}", (value, place), (0, 6), textcoords="offset points", size=8, ha="center")
-    drawing.name_rows(axes, named)
+            axes.annotate(
+                f"{value:.4g}", (value, place), (0, 6), textcoords="offset points", size=8, ha="center"
+            )
+    drawing.name_rows(axes, named, shown=len(names) > 1)
     _scale(axes, leading, np.array([*values, low, high]))
     axes.set_xlabel(_about(result), size=drawing.SIZE, parse_math=False)
     drawing.finish(axes, called[0])
@@ -157,7 +161,8 @@ def _required(result: xr.Dataset) -> xr.Dataset:
     if result.dims or not any(name in result for name in LEADING):
         raise DataError(
             f"these are not numbers of all rows: it has the variables {sorted(map(str, result))} over "
-            f"({', '.join(map(str, result.dims))}); pass what roc_auc, or a function of scaleshift.error, returns"
+            f"({', '.join(map(str, result.dims))}); pass what roc_auc, or a function of scaleshift.error, "
+            "returns"
         )
     return result.compute()
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from rich.console import Console
 from rich.text import Text
 
 from scaleshift.report import drawing
@@ -19,7 +20,11 @@ if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
 
     from scaleshift.blocks.plan import Plan
 
-PARTS = {"reading": ("read_seconds", GREY), "computing": ("kernel_seconds", LOW), "finishing": ("finish_seconds", ORANGE)}
+PARTS = {
+    "reading": ("read_seconds", GREY),
+    "computing": ("kernel_seconds", LOW),
+    "finishing": ("finish_seconds", ORANGE),
+}
 DRIVER = "on the driver"
 PANEL_WIDTH, EXTRA = 3.4, 1.3  # inches
 
@@ -37,7 +42,8 @@ def plan_table(plan: Plan, path: str | os.PathLike[str] | None = None) -> pd.Dat
     Returns
     -------
     pandas.DataFrame
-        Columns what, over, n_blocks, n_tasks, bytes and seconds of a pass, times, and cpu_seconds of all times.
+        Columns what, over, n_blocks, n_tasks, bytes and seconds of a pass, times, and cpu_seconds of all
+        times together.
 
     Examples
     --------
@@ -47,7 +53,10 @@ def plan_table(plan: Plan, path: str | os.PathLike[str] | None = None) -> pd.Dat
     >>> plan_table(plan)["what"].tolist()[:2]
     ['labels counted', 'labelled rows drawn']
     """
-    rows = [{**asdict(part), "over": ", ".join(part.over), "cpu_seconds": part.cpu_seconds} for part in plan.passes]
+    rows = [
+        {**asdict(part), "over": ", ".join(part.over), "cpu_seconds": part.cpu_seconds}
+        for part in plan.passes
+    ]
     return save_csv(pd.DataFrame(rows), path)
 
 
@@ -59,7 +68,7 @@ def plan_text(plan: Plan, *, width: int | None = None) -> Printed:
     plan : Plan
         What `scaleshift.explain` returns.
     width : int, optional
-        Characters a line; default: those of the terminal.
+        Characters a line, at least; default: those of the terminal. A table of passes has no narrower form.
 
     Returns
     -------
@@ -73,7 +82,9 @@ def plan_text(plan: Plan, *, width: int | None = None) -> Printed:
     >>> print(str(plan_text(plan, width=100)).splitlines()[0])
     DFM.fit: 2 passes over X, 2 over a column alone
     """
-    return Printed(Text(str(plan), no_wrap=True, overflow="ignore"), width=width)
+    told = str(plan)
+    room = Console().width if width is None else width
+    return Printed(Text(told), width=max(room, *map(len, told.splitlines())))
 
 
 def plan_plot(plan: Plan, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -110,7 +121,8 @@ def plan_plot(plan: Plan, path: str | os.PathLike[str] | None = None) -> Figure:
     start = [0.0] * len(plan.passes)
     for name, (field, colour) in PARTS.items():
         spent = [part.times * getattr(part, field) for part in plan.passes]
-        time.barh(range(len(spent)), spent, left=start, height=0.7, color=colour, label=name)
+        if any(spent):
+            time.barh(range(len(spent)), spent, left=start, height=0.7, color=colour, label=name)
         start = [a + b for a, b in zip(start, spent, strict=True)]
     time.barh(len(start), plan.driver_seconds, height=0.7, color=GREEN, label=DRIVER)
     memory.barh(range(len(start)), [part.thread_bytes for part in plan.passes], height=0.7, color=LOW)

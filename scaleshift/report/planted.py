@@ -20,7 +20,14 @@ from scaleshift.report.printed import Printed
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.figure import Figure
 
-NEEDED = ("precision_at_k", "best_slice", "found", "false_discovery", "discovery_rate", "false_discovery_rate")
+NEEDED = (
+    "precision_at_k",
+    "best_slice",
+    "found",
+    "false_discovery",
+    "discovery_rate",
+    "false_discovery_rate",
+)
 COLUMN, EXTRA, BAR = 0.45, 1.3, 1.2  # inches
 MOST = 60  # slices, and planted ones, that are drawn
 
@@ -38,7 +45,8 @@ def planted_table(result: xr.Dataset, path: str | os.PathLike[str] | None = None
     Returns
     -------
     pandas.DataFrame
-        Columns slice, planted, precision_at_k, average_precision (where there is one), found, false_discovery.
+        Columns slice, planted, precision_at_k, average_precision (where there is one), found and
+        false_discovery.
 
     Raises
     ------
@@ -80,12 +88,13 @@ def planted_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
 
     Examples
     --------
-    >>> print(planted_text(_example(), width=60))
+    >>> print(planted_text(_example(), width=80))
     found 100 % of the planted slices; 50 % of the slices meet no planted one
     <BLANKLINE>
      planted  best slice  precision at 2  found
      ──────────────────────────────────────────
            0           0            1.00  yes
+    <BLANKLINE>
     """
     result = _required(result)
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
@@ -102,7 +111,7 @@ def planted_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
 def planted_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figure:
     """Precision of each slice as a search for each planted one, as a heat map.
 
-    A planted slice that was found is told by a tick before its number. Of more than 60 the first are drawn.
+    Below stands which planted slices were found. Of more than 60 the first are drawn.
 
     Parameters
     ----------
@@ -138,9 +147,7 @@ def planted_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None)
     drawn = drawing.heat(axes, precision, named, columns, 1.0, lowest=0.0)
     if named.step > 0.2:
         drawing.write_numbers(axes, precision, dark=0.6, digits=2)
-    bar = figure.colorbar(drawn, ax=axes, aspect=12, shrink=min(1.0, 2.5 / named.height), anchor=(0, 1))
-    bar.set_label(f"precision at {result.attrs.get('k', 'k')}", size=drawing.SIZE)
-    bar.ax.tick_params(labelsize=drawing.SIZE)
+    drawing.key(figure, axes, drawn, named, f"precision at {result.attrs.get('k', 'k')}")
     axes.set_xlabel("planted slices", size=drawing.SIZE)
     drawing.finish(axes, _head(every).replace("; ", "\n"), grid="")
     axes.spines["bottom"].set_visible(False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -25,6 +25,11 @@ MOST_SAMPLES = 200
 MOST_COLUMNS, FEW_COLUMNS = 8, 3
 PANEL_WIDTH, PANEL_EXTRA, FOOT = 2.2, 0.65, 0.4  # inches
 LONGEST_TITLE = 28  # characters
+FLAGGED: dict[str, Any] = {
+    "color": FLAG_COLOUR,
+    "markerfacecolor": "white",
+    "label": "has a flag: see the table",
+}
 
 
 def interval_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -78,7 +83,9 @@ def interval_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None
             axes.remove()
     if panels.flagged.any():
         drawn = [axes for axes in figure.axes if axes.get_legend_handles_labels()[0]]
-        figure.legend(*drawn[0].get_legend_handles_labels(), loc="outside lower left", fontsize=8, frameon=False)
+        figure.legend(
+            *drawn[0].get_legend_handles_labels(), loc="outside lower left", fontsize=8, frameon=False
+        )
     if said:
         figure.suptitle(said, size=9, x=0.01, ha="left")
     if path is not None:
@@ -140,10 +147,7 @@ def _draw(axes: Axes, panels: _Panels, panel: int, named: Rows, with_names: bool
     places = np.arange(len(share))
     size = min(5.0, max(72 * named.step * 0.6, 1.5))
     drawing.interval(axes, places, low, high, LOW, linewidth=size / 3, alpha=0.7)
-    for chosen, style in (
-        (~panels.flagged, {"color": LOW}),
-        (panels.flagged, {"color": FLAG_COLOUR, "markerfacecolor": "white", "label": "has a flag: see the table"}),
-    ):
+    for chosen, style in ((~panels.flagged, {"color": LOW}), (panels.flagged, FLAGGED)):
         if (chosen & np.isfinite(share)).any():
             axes.plot(share[chosen], places[chosen], "o", markersize=size, zorder=3, **style)
     for place in np.flatnonzero(np.isnan(share)).tolist():

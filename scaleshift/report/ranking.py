@@ -58,11 +58,11 @@ def league(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd
     0   mlls         True  sample left out    0.1
     1     cc        False  sample left out    0.2
     """
-    ranked = ranked(result)
-    rows = ranked[list(COLUMNS)].reset_coords(drop=True).to_dataframe(dim_order=["method", "setting"])
+    best_first = ranked(result)
+    rows = best_first[list(COLUMNS)].reset_coords(drop=True).to_dataframe(dim_order=["method", "setting"])
     rows = rows.reset_index()
     rows.insert(1, "recommended", rows["method"] == result.attrs["recommendation"])
-    rows.insert(2, "score", np.repeat(ranked["score"].values, ranked.sizes["setting"]))
+    rows.insert(2, "score", np.repeat(best_first["score"].values, best_first.sizes["setting"]))
     if path is not None:
         with replacing(path, ".csv") as temporary:
             write_csv(rows, temporary, ["method", "setting", "flag"])
@@ -100,17 +100,17 @@ def league_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     >>> league_text(result.assign_attrs(advice)).renderables[-1].plain
     'recommended: mlls, the least error'
     """
-    ranked = ranked(result)
+    best_first = ranked(result)
     spread = (Console().width if width is None else width) >= WIDE
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     shown.add_column("method", no_wrap=True)
-    for heading in ("score", *map(str, ranked["setting"].values.tolist()), "covered", "CPU s"):
+    for heading in ("score", *map(str, best_first["setting"].values.tolist()), "covered", "CPU s"):
         lines = textwrap.wrap(printable(heading), HEADING_WIDTH)
         shown.add_column(Text("\n".join(lines)), justify="right", no_wrap=True)
-    for i in range(ranked.sizes["method"]):
-        shown.add_row(*map(Text, _row(ranked.isel(method=i), spread)))
+    for i in range(best_first.sizes["method"]):
+        shown.add_row(*map(Text, _row(best_first.isel(method=i), spread)))
     notes = [Text(note, "italic") for note in (CAPTION, *([SPREAD] if spread else []), SCORE)]
-    flags = [Text(line) for line in _flags(ranked)]
+    flags = [Text(line) for line in _flags(best_first)]
     advice = Text(printable(f"recommended: {result.recommendation or 'none'}, {result.reason}"), "bold")
     return Printed(shown, *notes, *flags, advice, width=width)
 
@@ -137,10 +137,10 @@ def _row(one: xr.Dataset, with_spread: bool) -> list[str]:
     return [*cells, coverage, f"{one['seconds'].values.sum():.1f}"]
 
 
-def _flags(ranked: xr.Dataset) -> list[str]:
+def _flags(best_first: xr.Dataset) -> list[str]:
     """One line for each thing that went wrong: method, settings, reason."""
     lines = []
-    for one in (ranked.isel(method=i) for i in range(ranked.sizes["method"])):
+    for one in (best_first.isel(method=i) for i in range(best_first.sizes["method"])):
         by_reason: dict[str, list[str]] = {}
         for setting, flag in zip(one["setting"].values.tolist(), one["flag"].values.tolist(), strict=True):
             if flag:

@@ -59,7 +59,10 @@ def replicate_table(result: xr.Dataset, path: str | os.PathLike[str] | None = No
     """
     names, errors = _series(result)
     n = errors.shape[1]
-    columns = {"target": np.repeat(np.array(names, object), n), "replicate": np.tile(np.arange(n), len(names))}
+    columns = {
+        "target": np.repeat(np.array(names, object), n),
+        "replicate": np.tile(np.arange(n), len(names)),
+    }
     return save_csv(pd.DataFrame({**columns, "error": errors.ravel()}), path)
 
 
@@ -88,10 +91,11 @@ def replicate_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     >>> print(replicate_text(_example(), width=70))
     errors of 50 replicates
     <BLANKLINE>
-     target             mean      sd    2.5 %   median  97.5 %
-     ─────────────────────────────────────────────────────────
-     source, in sample   0.5  0.2946  0.02551      0.5  0.9745
-     site B             0.75  0.1473   0.5128     0.75  0.9872
+     target             mean      sd   2.5 %  median  97.5 %
+     ───────────────────────────────────────────────────────
+     source, in sample   0.5  0.2975   0.025     0.5   0.975
+     site B             0.75  0.1487  0.5125    0.75  0.9875
+    <BLANKLINE>
     """
     names, errors = _series(result)
     head = f"errors of {errors.shape[1]} replicates"
@@ -102,7 +106,11 @@ def replicate_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     for heading in ("mean", "sd", "2.5 %", "median", "97.5 %"):
         shown.add_column(heading, justify="right", no_wrap=True)
     for name, values in zip(names, errors, strict=True):
-        numbers = [values.mean(), values.std(ddof=1) if len(values) > 1 else np.nan, *np.quantile(values, QUANTILES)]
+        numbers = [
+            values.mean(),
+            values.std(ddof=1) if len(values) > 1 else np.nan,
+            *np.quantile(values, QUANTILES),
+        ]
         cells = ["-" if np.isnan(number) else f"{number:.4g}" for number in numbers]
         shown.add_row(*map(Text, (short(name, LONGEST_NAME), *cells)))
     return Printed(Text(head, "bold"), shown, width=width)
@@ -162,7 +170,7 @@ def replicate_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = Non
 
 
 def _draw(axes: Axes, name: str, values: np.ndarray, edges: np.ndarray) -> None:
-    axes.hist(values, edges, color=LINE if name == SOURCE else LOW, alpha=0.75)
+    axes.hist(values, edges.tolist(), color=LINE if name == SOURCE else LOW, alpha=0.75)
     if values.size:
         axes.axvline(values.mean(), color=HIGH, linewidth=1.5)
     drawing.finish(axes, short(name, LONGEST_NAME))
@@ -174,8 +182,8 @@ def _series(result: xr.Dataset) -> tuple[list[str], np.ndarray]:
     """Names, and errors of replicates, (1 + n_targets, n_replicates)."""
     if "in_b" not in result or "replicate" not in result.dims:
         raise DataError(
-            f"these are no replicates: it has the variables {sorted(map(str, result))}; pass the replicates_ of "
-            "a PredictionError"
+            f"these are no replicates: it has the variables {sorted(map(str, result))}; pass the "
+            "replicates_ of a PredictionError"
         )
     result = result.compute()
     names, errors = [SOURCE], [result["in_b"].values]
@@ -188,5 +196,7 @@ def _series(result: xr.Dataset) -> tuple[list[str], np.ndarray]:
 def _example() -> xr.Dataset:
     """Fifty replicates of one target, for the examples of this page."""
     errors = np.linspace(0, 1, 50)
-    found = xr.Dataset({"in_b": ("replicate", errors), "err_b": (("target", "replicate"), [(1 + errors) / 2])})
+    found = xr.Dataset(
+        {"in_b": ("replicate", errors), "err_b": (("target", "replicate"), [(1 + errors) / 2])}
+    )
     return found.assign_coords(target=["site B"])

@@ -46,7 +46,8 @@ def gates():
 
 
 def _rows(shift):
-    X = np.random.default_rng(1).normal(size=(1_500, 3)) + [0, 0, shift]
+    X = np.random.default_rng(1).normal(size=(1_500, 3))
+    X[:, 2] += shift
     y = (X[:, 0] > 0).astype(int)
     wrong = np.random.default_rng(2).random(1_500) < np.where(X[:, 2] > 1, 0.7, 0.05)
     return pd.DataFrame(X, columns=["CD3", "CD19/20", "$CD4$"]), y, np.where(wrong, 1 - y, y).astype(float)
@@ -119,6 +120,15 @@ def replicates():
 
 
 @functools.cache
+def drawn():
+    """Replicates of a model whose error has no closed form."""
+    X, y, _ = _rows(0)
+    model = ss.PredictionError("logistic", random_state=0, n_bootstrap=4, cv=None, alpha=0.01)
+    model.fit(X[:200], y[:200]).predict({"site/B": _rows(0.3)[0][:100]})
+    return model.replicates_
+
+
+@functools.cache
 def observed():
     X, _, _ = _rows(0.3)
     return estimator().observed(X, X["CD3"].to_numpy())
@@ -144,7 +154,7 @@ def plan():
 
 @functools.cache
 def study():
-    """What `check` and `ingest` say of two files, one of which has too many columns."""
+    """What `check`, `ingest` and `label_cells` say of two files."""
     import tempfile
     from pathlib import Path
 
@@ -152,10 +162,22 @@ def study():
         for name, numbers in {"s1": [1, 2, 3], "s2": [4, 5, 6]}.items():
             pd.DataFrame({"CD3": numbers, "CD4": numbers}).to_csv(Path(folder, f"{name}.csv"), index=False)
         files = sorted(Path(folder).glob("*.csv"))
-        checked = ss.check(files)
-        return checked, ss.ingest(files, Path(folder, "study.zarr"))
+        checked, store = ss.check(files), Path(folder, "study.zarr")
+        imported = ss.ingest(files, store)
+        labels = pd.DataFrame({"sample": ["s1", "s1", "s2"], "event": [0, 1, 2], "label": ["B", "T", "T"]})
+        return checked, imported, ss.label_cells(store, labels)
 
 
+#: names of `every` that are datasets
+DATASETS = [
+    *("proportions", "league", "diagnosis", "slices", "slice comparison", "slice scores", "ranking"),
+    *("ranking of contrasts", "ranking path", "ranking path of contrasts", "roc", "errors", "replicates"),
+    *("replicates of a closed form", "observed", "weighted", "projection norm"),
+]
+OTHERS = ["gates", "plan", "study check", "import", "labelling"]
+
+
+@functools.cache
 def every():
     """Name -> (kind, result)."""
     with warnings.catch_warnings():
@@ -175,11 +197,13 @@ def every():
             "ranking path of contrasts": ("ranking path", several.path_),
             "roc": ("roc", roc()),
             "errors": ("errors", errors()),
-            "replicates": ("replicates", replicates()),
+            "replicates": ("replicates", drawn()),
+            "replicates of a closed form": ("replicates", replicates()),
             "observed": ("error estimate", observed()),
             "weighted": ("error estimate", weighted()),
             "projection norm": ("projection norm", norm()),
             "plan": ("plan", plan()),
             "study check": ("study check", study()[0]),
             "import": ("import", study()[1]),
+            "labelling": ("labelling", study()[2]),
         }
