@@ -12,15 +12,26 @@ from scaleshift.report.kinds import kind_of
 from scaleshift.report.names import short
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.made import made
-from scaleshift.report.pages.parts import NOTHING, Cell, Column, Grid, Pairs, Section
+from scaleshift.report.pages.parts import NOTHING, Cell, Column, Grid, Lines, Pairs, Section
 
 LONGEST_NAME = 40  # of a heading
+WIDTH = 100  # characters of a line of text
+TITLES = {
+    "gates": "Estimated shares beside the gates",
+    "slice scores": "Were the planted slices found?",
+    "roc": "How well does a score rank?",
+    "replicates": "Replicates behind expected errors",
+    "plan": "What will it cost?",
+    "study check": "What is in these files?",
+    "import": "What was imported?",
+    "labelling": "What was labelled?",
+}
 
 
 def title(result: Any) -> tuple[str, str]:
     """Heading of the page, and what stands below it."""
     kind = kind_of(result)
-    return f"{kind.name[0].upper()}{kind.name[1:]}", f"From {kind.made_by}"
+    return TITLES.get(kind.name, f"{kind.name[0].upper()}{kind.name[1:]}"), f"From {kind.made_by}"
 
 
 def sections(result: Any) -> list[Section]:
@@ -30,10 +41,12 @@ def sections(result: Any) -> list[Section]:
     name = kind.name.replace(" ", "-")
     rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
     columns = [_column(str(heading), table[heading]) for heading in table]
-    grid = Grid(kind.name, columns, rows, download=csv_of(result, f"{name}.csv"))
-    found = [Section("In short", [grid])]
+    text = str(kind.show("text", result, width=WIDTH)).splitlines()
+    footnote = "" if rows else "No rows."
+    grid = Grid(kind.name, columns, rows, download=csv_of(result, f"{name}.csv"), footnote=footnote)
+    found = [Section("In short", [Lines(text)]), Section("Table", [grid])]
     told = _told(result)
-    if told.entries:
+    if told.entries and "description" not in table:
         found.append(Section("What the numbers are", [told]))
     return [*found, made(result)]
 

@@ -37,8 +37,9 @@ def sections(result: xr.Dataset) -> list[Section]:
     sentences = list(zip(names, map(str, result["words"].values), strict=True))
     summary = str(result["summary"].item()) if "summary" in result else ""
     flags = zip(names, result["flag"].values.tolist(), strict=True)
+    whole = [Words([sentence(summary)])] if summary else []
     return [
-        Section("In short", [_figures(result), *([Words([sentence(summary)])] if summary else []), Pairs(sentences)]),
+        Section("In short", [_figures(result), *whole, Pairs(sentences)]),
         Section("Growth and what it costs", [_growth(result, names)]),
         Section(HEADING, [by_reason(flags, "slice")]),
         made(result),

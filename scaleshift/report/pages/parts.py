@@ -144,6 +144,13 @@ class Words:
 
 
 @dataclass(frozen=True)
+class Lines:
+    """Text as a terminal shows it, line by line, with letters of one width."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Points:
     """A list, each entry with an optional heading in front."""
 
@@ -164,7 +171,7 @@ class Figures:
     entries: Sequence[tuple[str, str]]
 
 
-Part = Grid | Chart | Words | Points | Pairs | Figures
+Part = Grid | Chart | Words | Lines | Points | Pairs | Figures
 
 
 @dataclass(frozen=True)
