@@ -232,7 +232,7 @@ def _features(one: xr.Dataset, most: int, room: int) -> Table:
 
 def direction(one: xr.Dataset, feature: int) -> str:
     """Whether positives have more of a feature or less."""
-    gap = float(one["mean_positive"][feature] - one["mean_negative"][feature])
+    gap = one["mean_positive"].values[feature] - one["mean_negative"].values[feature]
     return "higher" if gap > 0 else "lower" if gap < 0 else "-"
 
 

@@ -10,7 +10,6 @@ from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.heats import heat
 from scaleshift.report.pages.made import made
 from scaleshift.report.pages.parts import (
-    NOTHING,
     Cell,
     Column,
     Figures,
@@ -21,6 +20,7 @@ from scaleshift.report.pages.parts import (
     Words,
     count,
     number,
+    valued,
 )
 
 FITS, BOTH, FEW = "fits", "both", "too few cells"
@@ -176,7 +176,7 @@ def _unknown(result: xr.Dataset) -> list[Part]:
         [
             Cell(name),
             count(n),
-            *(Cell(NOTHING) if np.isnan(x) else Cell(f"{x:.3g}", float(x)) for x in values),
+            *(valued(x, f"{x:.3g}") for x in values),
         ]
         for name, values, n in profiles
     ]

@@ -9,7 +9,6 @@ from scaleshift.report.pages.cautions import HEADING, by_reason
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.made import made
 from scaleshift.report.pages.parts import (
-    NOTHING,
     Cell,
     Column,
     Figures,
@@ -17,9 +16,11 @@ from scaleshift.report.pages.parts import (
     Pairs,
     Section,
     Words,
+    chance,
     number,
     ranged,
     sentence,
+    valued,
 )
 from scaleshift.report.slices import Q_CAPTION, per_cent
 
@@ -102,7 +103,7 @@ def _growth(result: xr.Dataset, names: list[str]) -> Grid:
                 *(_shown(float(one[key]), errors=True) for key in ("share_source", "share_target")),
                 ranged(f"{change:+z.1f}", change, low, high, (f"{low:+z.1f}", f"{high:+z.1f}")),
                 number(float(one["growth_ratio"]), 2),
-                _shown_q(float(one["q_value"])),
+                chance(float(one["q_value"])),
                 *(_shown(float(one[key]), errors) for key in ("error_source", "error_target")),
                 *(_cost(float(one[key]), errors) for key in ("cost_of_growth", "cost_of_change")),
                 Cell(str(one["flag"].item())),
@@ -123,18 +124,8 @@ def _note(result: xr.Dataset, told: str) -> str:
 
 
 def _shown(value: float, errors: bool) -> Cell:
-    if np.isnan(value):
-        return Cell(NOTHING)
-    return Cell(per_cent(value) if errors else f"{value:.3g}", value)
-
-
-def _shown_q(q: float) -> Cell:
-    if np.isnan(q):
-        return Cell(NOTHING)
-    return Cell(f"{q:.1g}" if q >= 1e-4 else "<1e-4", q)
+    return valued(value, per_cent(value) if errors else f"{value:.3g}")
 
 
 def _cost(cost: float, errors: bool) -> Cell:
-    if np.isnan(cost):
-        return Cell(NOTHING)
-    return Cell(f"{100 * cost:+z.2f}" if errors else f"{cost:+.3g}", cost)
+    return valued(cost, f"{100 * cost:+z.2f}" if errors else f"{cost:+.3g}")

@@ -191,6 +191,11 @@ class Section:
     folded: bool = False
 
 
+def valued(value: float, text: str) -> Cell:
+    """A number that is told in other words than its digits; NaN is a quantity that was not computed."""
+    return Cell(NOTHING) if math.isnan(value) else Cell(text, float(value))
+
+
 def number(value: float, digits: int = 1) -> Cell:
     """A number as a cell; NaN is a quantity that was not computed.
 
@@ -199,13 +204,23 @@ def number(value: float, digits: int = 1) -> Cell:
     >>> number(3.14159).text, number(float("nan")).text
     ('3.1', '-')
     """
-    known = not math.isnan(value)
-    return Cell(f"{value:z,.{digits}f}" if known else NOTHING, value if known else None)
+    return valued(value, f"{value:z,.{digits}f}")
 
 
 def count(value: float) -> Cell:
     """A whole number as a cell."""
     return number(value, 0)
+
+
+def chance(q: float) -> Cell:
+    """A q-value or p-value.
+
+    Examples
+    --------
+    >>> chance(0.0312).text, chance(3e-9).text
+    ('0.03', '<1e-4')
+    """
+    return valued(q, f"{q:.1g}" if q >= 1e-4 else "<1e-4")
 
 
 def ranged(text: str, value: float, low: float, high: float, shown: tuple[str, str]) -> Cell:

@@ -25,6 +25,7 @@ from scaleshift.report.pages.parts import (
     count,
     ranged,
     sentence,
+    valued,
 )
 
 LONGEST_NAME = 60
@@ -116,7 +117,10 @@ def auc_cell(auc: float, error: float) -> Cell:
 
 def _features(one: xr.Dataset, caption: str, download: Download | None) -> Grid:
     """One row a feature: those of the ranking by weight, then the others by how often they were chosen."""
-    weights, stability, alone = (one[name].values for name in ("coef_scaled", "stability", "auc_alone"))
+    names, weights, stability, alone, *means = (
+        one[n].values
+        for n in ("feature", "coef_scaled", "stability", "auc_alone", "mean_positive", "mean_negative")
+    )
     features, order = chosen(one), ranked(one)
     largest = float(np.abs(weights[features]).max(initial=0.0))
     columns = [
@@ -135,24 +139,17 @@ def _features(one: xr.Dataset, caption: str, download: Download | None) -> Grid:
         by_itself = max(alone[i], 1 - alone[i])
         rows.append(
             [
-                Cell(str(one["feature"].values[i])),
+                Cell(str(names[i])),
                 Cell(str(rank), rank) if is_chosen else Cell("left out"),
-                _number(weights[i], f"{weights[i]:+.3g}") if is_chosen else Cell(NOTHING),
+                valued(weights[i], f"{weights[i]:+.3g}") if is_chosen else Cell(NOTHING),
                 Cell(direction(one, i)),
-                _number(stability[i], f"{stability[i]:.2f}"),
-                _number(by_itself, number(by_itself)),
-                *(
-                    _number(one[n].values[i], f"{one[n].values[i]:.4g}")
-                    for n in ("mean_positive", "mean_negative")
-                ),
+                valued(stability[i], f"{stability[i]:.2f}"),
+                valued(by_itself, number(by_itself)),
+                *(valued(mean[i], f"{mean[i]:.4g}") for mean in means),
             ]
         )
     unstable = (np.isin(order, features) & (stability[order] < UNSTABLE)).tolist()
     return Grid(caption, columns, rows, flagged=unstable, download=download)
-
-
-def _number(value: float, text: str) -> Cell:
-    return Cell(NOTHING) if np.isnan(value) else Cell(text, float(value))
 
 
 def _doubts(found: list[tuple[str | None, xr.Dataset]]) -> Part:

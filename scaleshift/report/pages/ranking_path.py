@@ -21,6 +21,7 @@ from scaleshift.report.pages.parts import (
     Points,
     Section,
     sentence,
+    valued,
 )
 from scaleshift.report.pages.ranking import auc_cell, ranks
 
@@ -106,7 +107,7 @@ def _table(one: xr.Dataset, caption: str, selected: np.ndarray, download: Downlo
             [
                 Cell(str(k), k),
                 auc_cell(float(auc[i]), float(one["auc_se"].values[i])) if known[i] else Cell(NOTHING),
-                Cell(number(training), training),
+                valued(training, number(training)),
                 Cell("chosen" if selected[i] else ""),
                 Cell(_listed(names[np.flatnonzero(coef[i])])),
             ]

@@ -10,7 +10,6 @@ from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.heats import heat
 from scaleshift.report.pages.made import made
 from scaleshift.report.pages.parts import (
-    NOTHING,
     Cell,
     Column,
     Figures,
@@ -19,9 +18,11 @@ from scaleshift.report.pages.parts import (
     Part,
     Section,
     Words,
+    chance,
     count,
     number,
     ranged,
+    valued,
 )
 from scaleshift.report.slices import caption, has_errors, per_cent
 
@@ -103,14 +104,15 @@ def _rates(result: xr.Dataset) -> Grid:
     rows = []
     for i, name in enumerate(_names(result)):
         one = result.isel(slice=i)
+        share = float(one["share"])
         rows.append(
             [
                 Cell(name),
                 count(float(one["size"])),
-                _share(float(one["share"])),
+                valued(share, per_cent(share)),
                 *(_error_cells(one) if errors else _loss_cells(one)),
                 count(float(one.get("judging_rows", np.nan))),
-                _chance(float(one["q_value"])),
+                chance(float(one["q_value"])),
                 *(Cell(str(values[i])) for values in texts.values()),
                 Cell(_typical(one)),
                 Cell(str(one["flag"].item())),
@@ -151,17 +153,7 @@ def _error_cells(one: xr.Dataset) -> list[Cell]:
 
 def _loss_cells(one: xr.Dataset) -> list[Cell]:
     values = float(one["loss"]), float(one.get("loss_gap", np.nan))
-    return [Cell(NOTHING) if np.isnan(value) else Cell(f"{value:.3g}", value) for value in values]
-
-
-def _share(share: float) -> Cell:
-    return Cell(NOTHING) if np.isnan(share) else Cell(per_cent(share), share)
-
-
-def _chance(q: float) -> Cell:
-    if np.isnan(q):
-        return Cell(NOTHING)
-    return Cell(f"{q:.1g}" if q >= 1e-4 else "<1e-4", q)
+    return [valued(value, f"{value:.3g}") for value in values]
 
 
 def _typical(one: xr.Dataset) -> str:
