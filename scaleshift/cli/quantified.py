@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import pandas as pd
-import xarray as xr
 from rich.console import Console
 
 from scaleshift.cli.output import beside_gates, plain, write
 from scaleshift.quantify.flags import codes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 MIN_WIDTH = 60
 

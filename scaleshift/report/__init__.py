@@ -7,6 +7,7 @@ from scaleshift.report.error import error_table, error_text
 from scaleshift.report.error_picture import error_plot
 from scaleshift.report.front import plot, table, text
 from scaleshift.report.gated import GatedSummary, compare_gated, summarize_gated
+from scaleshift.report.pages.page import page
 from scaleshift.report.proportion_intervals import interval_plot
 from scaleshift.report.ranking import league, league_text
 from scaleshift.report.slices import slice_plot, slice_table, slice_text
@@ -26,6 +27,7 @@ __all__ = [
     "interval_plot",
     "league",
     "league_text",
+    "page",
     "plot",
     "slice_plot",
     "slice_table",

@@ -176,10 +176,10 @@ def same_contrasts(found: list[Contrast], path_: xr.Dataset) -> list[Contrast]:
 def _ranking(one: xr.Dataset, name: str | None, n_contrasts: int, room: int) -> list[RenderableType]:
     """What ranks what, and by which features."""
     most = MOST_ROWS if n_contrasts == 1 else MOST_ROWS_EACH
-    return [Text(_headline(one, name), "bold"), _features(one, most, room)]
+    return [Text(headline(one, name), "bold"), _features(one, most, room)]
 
 
-def _headline(one: xr.Dataset, name: str | None) -> str:
+def headline(one: xr.Dataset, name: str | None) -> str:
     """What ranks what, and how well."""
     positive = one.attrs.get("positive", "")
     if name is None:

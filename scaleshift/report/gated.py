@@ -98,6 +98,12 @@ class GatedSummary:
         Share of the intervals that hold the gated share; NaN without intervals.
     ungated : tuple of float
         Smallest and largest share of cells without a label, of samples that have labels.
+
+    Examples
+    --------
+    >>> summary = GatedSummary(4, 0.02, largest_difference=0.05, inside=np.nan, ungated=(0.0, 0.1))
+    >>> str(summary)
+    'proportions differ by 2.0 percentage points on average, by 5.0 at most'
     """
 
     n: int

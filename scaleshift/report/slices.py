@@ -125,7 +125,7 @@ def slice_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     0  5.0 % of rows
     """
     result = _required(result)
-    errors = _has_errors(result)
+    errors = has_errors(result)
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     outcome = ("errors %", "interval") if errors else ("mean loss", "elsewhere")
     for heading in ("slice", "rows", "share %", *outcome, "q"):
@@ -139,16 +139,16 @@ def slice_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
         sentences.add_row(Text(str(one["slice"].item())), Text(printable(one["words"].item())))
         if one["flag"].item() not in one["words"].item():  # as a rule the sentence ends with it
             sentences.add_row(Text("!"), Text(printable(one["flag"].item()), "italic"))
-    caption = Text(_caption(result, errors), "italic")
-    return Printed(shown, caption, Text(""), Constrain(sentences, width), width=width)
+    told = Text(caption(result, errors), "italic")
+    return Printed(shown, told, Text(""), Constrain(sentences, width), width=width)
 
 
 def _numbers(one: xr.Dataset, errors: bool) -> list[str]:
     """Cells of one slice."""
-    cells = [str(one["slice"].item()), _count(one["size"].item()), _per_cent(one["share"].item())]
+    cells = [str(one["slice"].item()), _count(one["size"].item()), per_cent(one["share"].item())]
     if errors:
-        low, high = _per_cent(one["error_low"].item()), _per_cent(one["error_high"].item())
-        cells += [_per_cent(one["error_rate"].item()), "-" if low == high == "-" else f"{low} to {high}"]
+        low, high = per_cent(one["error_low"].item()), per_cent(one["error_high"].item())
+        cells += [per_cent(one["error_rate"].item()), "-" if low == high == "-" else f"{low} to {high}"]
     else:
         rest = one["loss"].item() - one["loss_gap"].item() if "loss_gap" in one else np.nan
         cells += ["-" if np.isnan(value) else f"{value:.3g}" for value in (one["loss"].item(), rest)]
@@ -156,7 +156,7 @@ def _numbers(one: xr.Dataset, errors: bool) -> list[str]:
     return [*cells, "-" if np.isnan(q) else f"{q:.1g}" if q >= 1e-4 else "<1e-4"]
 
 
-def _caption(result: xr.Dataset, errors: bool) -> str:
+def caption(result: xr.Dataset, errors: bool) -> str:
     """What the numbers are of."""
     parts = []
     if errors and "overall_error_rate" in result:
@@ -223,7 +223,7 @@ def _draw_errors(axes: Axes, result: xr.Dataset) -> None:
     """One bar a slice, its interval, and the line of all rows."""
     from matplotlib.ticker import PercentFormatter
 
-    errors = _has_errors(result)
+    errors = has_errors(result)
     name, overall = ("error_rate", "overall_error_rate") if errors else ("loss", "overall_loss")
     values = np.nan_to_num(result[name].values)
     places = np.arange(len(values))
@@ -260,9 +260,9 @@ def _draw_profile(axes: Axes, one: xr.Dataset, reach: float) -> None:
 
 
 def _title(one: xr.Dataset) -> str:
-    title = f"slice {one['slice'].item()}: {_per_cent(one['share'].item())} % of rows"
+    title = f"slice {one['slice'].item()}: {per_cent(one['share'].item())} % of rows"
     if np.isfinite(one["error_rate"].item()):
-        title += f", {_per_cent(one['error_rate'].item())} % wrong"
+        title += f", {per_cent(one['error_rate'].item())} % wrong"
     elif np.isfinite(one["loss"].item()):
         title += f", mean loss {one['loss'].item():.3g}"
     doubt = textwrap.shorten(printable(one["flag"].item()), 48, placeholder="…")
@@ -299,7 +299,8 @@ def _slices(result: xr.Dataset) -> list[xr.Dataset]:
     return [result.isel(slice=i) for i in range(result.sizes["slice"])]
 
 
-def _has_errors(result: xr.Dataset) -> bool:
+def has_errors(result: xr.Dataset) -> bool:
+    """Whether it is known of some slice which rows are wrong; else there are losses alone."""
     return bool(np.isfinite(result["error_rate"].values).any())
 
 
@@ -308,7 +309,7 @@ def _count(size: float) -> str:
     return "-" if np.isnan(size) else f"{size:.0f}" if float(size).is_integer() else f"{size:.1f}"
 
 
-def _per_cent(share: float) -> str:
+def per_cent(share: float) -> str:
     """With two digits that say something."""
     if np.isnan(share):
         return "-"

@@ -1,0 +1,89 @@
+"""The site: the repository's own Markdown pages, and the docstrings.
+
+python -m sphinx -c docs . build/site
+
+The repository is the source folder, so that links mean the same here and where the files are browsed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils.nodes import SkipNode
+from latex2mathml.converter import convert
+from sphinx.domains.python import PyObject
+from sphinx.util import logging
+
+import scaleshift
+
+logger = logging.getLogger(__name__)
+project = "scaleshift"
+author = "The scaleshift developers"
+version = release = scaleshift.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
+root_doc = "docs/index"
+include_patterns = [
+    "docs/**.md",
+    "cluster/**.md",
+    "examples/**.md",
+    "benchmarks/RESULTS.md",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+]
+exclude_patterns = [".*", "build", "dist", "tests", "scaleshift"]  # not looked through
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 4
+
+default_role = "autolink"  # `name` in a docstring: a link where it names something of ours, else plain
+autodoc_typehints = "none"  # docstrings have the types
+autodoc_member_order = "bysource"
+autodoc_class_signature = "mixed"
+autodoc_default_options = {"members": True, "inherited-members": "BaseEstimator, ClassifierMixin, tuple"}
+napoleon_google_docstring = False
+napoleon_use_param = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True  # attributes are told once, by the class
+
+html_theme = "furo"
+html_title = f"scaleshift {version}"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_copyright = False
+html_math_renderer = "mathml"
+
+
+def inline_math(writer: Any, node: Any) -> None:
+    """Formulas as MathML: browsers show it without a script, and the site needs no network."""
+    writer.body.append(mathml(node, "inline"))
+    raise SkipNode
+
+
+def block_math(writer: Any, node: Any) -> None:
+    """A formula of its own."""
+    writer.body.append(f'<div class="math">{mathml(node, "block")}</div>')
+    raise SkipNode
+
+
+def mathml(node: Any, display: str) -> str:
+    """A formula; what the converter does not know, and would show as it is, is a warning."""
+    text = node.astext()
+    found = convert(text.replace(r"\sum_", r"\sum\limits_") if display == "block" else text, display=display)
+    if "\\" in found:
+        logger.warning("not known in a formula: %s", text, location=node)
+    return found
+
+
+def skip_foreign(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Methods that scikit-learn gives every estimator are described there."""
+    return True if str(getattr(obj, "__module__", "")).startswith("sklearn.") else None
+
+
+def setup(app: Any) -> None:
+    """Sphinx calls this."""
+    for field in PyObject.doc_field_types:
+        field.label = "Attributes" if field.name == "variable" else field.label
+    app.connect("autodoc-skip-member", skip_foreign)
+    app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
