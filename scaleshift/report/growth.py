@@ -161,4 +161,4 @@ def _example() -> xr.Dataset:
     found = xr.Dataset({name: ("slice", [value]) for name, value in zip(NEEDED, values, strict=False)})
     found = found.assign(flag=("slice", [""]), words=("slice", ["grew"])).assign_coords(slice=[0])
     overall = {"overall_error_source": 0.1, "overall_error_target": 0.19}
-    return found.assign(summary="errors 10 % before, 19 % now", **overall)
+    return found.assign({**overall, "summary": "errors 10 % before, 19 % now"})

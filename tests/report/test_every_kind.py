@@ -113,7 +113,7 @@ class Fitted:
         (Fitted(), "a Fitted: pass what its methods return"),
         (pd.DataFrame({"a": [1]}), "columns a: pass the result that it was made of"),
         (xr.Dataset({"z": ("row", [1])}), r"the variables z over \(row\)"),
-        (xr.DataArray([1.0]), "the type DataArray"),
+        (xr.DataArray([1.0]), "its own to_pandas"),
         ({"labels": []}, "the type dict"),
     ],
 )
