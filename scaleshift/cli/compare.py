@@ -14,6 +14,7 @@ from scaleshift.cli import completing, options
 from scaleshift.cli.helping import OneOf, Verb, in_section
 from scaleshift.cli.opening import EVERY, Opening
 from scaleshift.cli.output import plain
+from scaleshift.doing import doing
 from scaleshift.quantify.methods import available
 from scaleshift.spelling import meant
 
@@ -119,7 +120,8 @@ def compare(
     with options.computing(scheduler, quiet):
         study = Opening(store, markers, scaling)
         cells = study.labelled(study.select(source, "--source"))
-        result = compared(names, cells, random_state=seed, **settings)
+        with doing("comparing"):
+            result = compared(names, cells, random_state=seed, **settings)
     if output is not None:
         report.league(result, output / LEAGUE)
     if as_json:
