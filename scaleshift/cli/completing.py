@@ -71,6 +71,7 @@ def samples(store: str) -> dict[str, list[Any]]:
 
 def text_array(store: str, name: str) -> list[str]:
     """Names in a small array of the study."""
+    import numpy as np
     import zarr
     from zarr.storage import LocalStore
 
@@ -79,7 +80,7 @@ def text_array(store: str, name: str) -> list[str]:
     opened = zarr.open_array(
         GuardedStore(LocalStore(store, read_only=True)), path=name, mode="r", zarr_format=3
     )
-    return [str(value) for value in opened[:].tolist()]
+    return [str(value) for value in np.asarray(opened[:]).tolist()]
 
 
 def label_names(store: str, incomplete: str) -> list[str]:

@@ -121,7 +121,7 @@ class Group(click.Group):
             formatter.write_text(paragraph)
 
 
-class OneOf(click.Choice):  # type: ignore[type-arg]  # older click has no parameter
+class OneOf(click.Choice):
     """A choice that suggests the one that was meant."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
