@@ -14,7 +14,6 @@ from xml.parsers import expat
 
 import numpy as np
 
-from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.labels.addresses import FILE, Addresses, Place
 from scaleshift.cells.labels.codes import chosen
 from scaleshift.cells.optional import optional
@@ -22,6 +21,7 @@ from scaleshift.cells.problem import Problem, several
 from scaleshift.cells.regular import refuse_odd
 from scaleshift.cells.sheets.filenames import base_name, closest, composed, stem
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 Route = tuple[str, ...]  # names from the outermost population to the gate
 
