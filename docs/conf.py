@@ -11,7 +11,6 @@ from typing import Any
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
-from sphinx.domains.python import PyObject
 from sphinx.util import logging
 
 import scaleshift
@@ -45,7 +44,7 @@ autodoc_default_options = {"members": True, "inherited-members": "BaseEstimator,
 napoleon_google_docstring = False
 napoleon_use_param = False
 napoleon_use_rtype = False
-napoleon_use_ivar = True  # attributes are told once, by the class
+napoleon_custom_sections = [("Attributes", "params_style")]  # told like parameters, and once
 
 html_theme = "furo"
 html_title = f"scaleshift {version}"
@@ -83,7 +82,5 @@ def skip_foreign(app: Any, what: str, name: str, obj: Any, skip: bool, options: 
 
 def setup(app: Any) -> None:
     """Sphinx calls this."""
-    for field in PyObject.doc_field_types:
-        field.label = "Attributes" if field.name == "variable" else field.label
     app.connect("autodoc-skip-member", skip_foreign)
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
