@@ -7,6 +7,7 @@ The repository is the source folder, so that links mean the same here and where 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils.nodes import SkipNode
@@ -16,6 +17,7 @@ from sphinx.util import logging
 import scaleshift
 
 logger = logging.getLogger(__name__)
+MARKUP = re.compile(r"(``.*?``|`[^`]*`)|((?<=\w)_(?!\w)|\|)")  # what is code or a name; ends of words, bars
 project = "scaleshift"
 author = "The scaleshift developers"
 version = release = scaleshift.__version__
@@ -80,7 +82,17 @@ def skip_foreign(app: Any, what: str, name: str, obj: Any, skip: bool, options: 
     return True if str(getattr(obj, "__module__", "")).startswith("sklearn.") else None
 
 
+def plain_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are written to be read as they are: `coef_` and |w| are no links, though rst has them so."""
+    code = False
+    for i, line in enumerate(lines):
+        code = bool(line.strip()) and (code or line.lstrip().startswith(">>>"))
+        if not code:
+            lines[i] = MARKUP.sub(lambda found: found[1] or "\\" + found[2], line)
+
+
 def setup(app: Any) -> None:
     """Sphinx calls this."""
+    app.connect("autodoc-process-docstring", plain_text, priority=600)  # after napoleon
     app.connect("autodoc-skip-member", skip_foreign)
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))
