@@ -27,7 +27,6 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/**.md",
     "cluster/**.md",
-    "examples/**.md",
     "benchmarks/RESULTS.md",
     "README.md",
     "CHANGELOG.md",
