@@ -27,6 +27,7 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/**.md",
     "cluster/**.md",
+    "examples/README.md",
     "benchmarks/RESULTS.md",
     "README.md",
     "CHANGELOG.md",

@@ -67,6 +67,8 @@ def load_demo() -> xr.Dataset:
         )
 
 
+__all__ = ["load_demo", "make_label_shift"]
+
 NOISES = ("none", "background", "far", "near")
 
 

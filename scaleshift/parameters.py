@@ -38,8 +38,19 @@ def shown(value: Any) -> str:
     >>> shown("high"), len(shown(list(range(1000))))
     ("'high'", 80)
     """
-    text = " ".join(repr(value).split())
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return cut(repr(value))
+
+
+def cut(text: str) -> str:
+    r"""A text in one line that is not too long.
+
+    Examples
+    --------
+    >>> cut("two\nlines")
+    'two lines'
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}..."
 
 
 def check_switch(name: str, value: Any) -> None:

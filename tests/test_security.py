@@ -28,6 +28,7 @@ ALLOWED = {
     ("cluster/existing.py", "socket"): "asks whether anybody listens at the address of a scheduler",
     ("cluster/existing.py", "ssl"): "knows a refused certificate by its error",
     ("cluster/jobs.py", "tempfile"): "a folder for the certificates of one cluster, its owner's alone",
+    ("report/kinds.py", "import_module"): "of names in a table of its own",
     ("cells/optional.py", "import_module"): "of names that its callers write out",
 }
 MODULES = {

@@ -35,7 +35,7 @@ def merged(one: Any, other: Any) -> Any:
     }
     for what, (here, there) in alike.items():
         if here != there:
-            raise DataError(f"the two rankings have other {what}: {here} and {there}")
+            raise DataError(f"the two rankings have other {what}, {here} and {there}: fit both alike")
     check_treatment(one.treatment_, other.treatment_, one.markers_)
     moments = one.moments_ + other.moments_
     asked = Contrasts(one.classes_, one.contrasts_, list(one.signs_), one.kind_)

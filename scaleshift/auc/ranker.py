@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import os
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import xarray as xr
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from scaleshift.auc import answers, result
+from scaleshift.auc import answers, result, telling
 from scaleshift.auc.damage import refuse_damaged
 from scaleshift.auc.fitting import LearnedRanking
 from scaleshift.auc.held_out import linear_scores
@@ -24,6 +23,7 @@ from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.blocks.rows import as_rows
 from scaleshift.blocks.treatment import Treatment
 from scaleshift.errors import DataError
+from scaleshift.fitted import Facts, Fitted
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Question:
         )
 
 
-class Ranker(ClassifierMixin, BaseEstimator):
+class Ranker(ClassifierMixin, Fitted):
     """Linear rankings of one contrast of labels or of several: what they answer once they are learned."""
 
     invalid: Invalid
@@ -92,6 +92,15 @@ class Ranker(ClassifierMixin, BaseEstimator):
             Of two labels (n,), X @ coef_ + intercept_, above 0 where the positive one is more likely. Of
             several (n, n_classes): log odds of each against the others, under the prior that was set; or with
             "ovo" the mean probability in pairs. Lazy for Dask input.
+
+        Examples
+        --------
+        >>> from scaleshift import SparseAUC
+        >>> X, y = np.arange(12.0)[:, None], np.repeat(["healthy", "ill"], 6)
+        >>> model = SparseAUC(1, cv=None).fit(X, y)
+        >>> scores = model.decision_function([[2.0], [9.0]])
+        >>> bool(scores[0] < 0 < scores[1])
+        True
         """
         return self._map(decision_leaf, X)
 
@@ -107,6 +116,14 @@ class Ranker(ClassifierMixin, BaseEstimator):
         numpy.ndarray or dask.array.Array, shape (n,)
             Labels of `classes_`. Where positives are rare, few rows or none are more likely positive than
             not: rank by `decision_function`. Lazy for Dask input.
+
+        Examples
+        --------
+        >>> from scaleshift import SparseAUC
+        >>> X, y = np.arange(12.0)[:, None], np.repeat(["healthy", "ill"], 6)
+        >>> model = SparseAUC(1, cv=None).fit(X, y)
+        >>> model.predict([[2.0], [9.0]]).tolist()
+        ['healthy', 'ill']
         """
         codes = self._map(code_leaf, X, dtype=np.int64, fill=-1)
         if isinstance(codes, np.ndarray):
@@ -125,6 +142,14 @@ class Ranker(ClassifierMixin, BaseEstimator):
         numpy.ndarray or dask.array.Array of float64, shape (n, n_classes)
             By Platt scaling on held-out scores; without cross-validation, of normal scores. Lazy for Dask
             input.
+
+        Examples
+        --------
+        >>> from scaleshift import SparseAUC
+        >>> X, y = np.arange(12.0)[:, None], np.repeat(["healthy", "ill"], 6)
+        >>> model = SparseAUC(1, cv=None).fit(X, y)
+        >>> model.predict_proba([[2.0], [5.5]]).round(2).tolist()  # the second row is half-way between them
+        [[1.0, 0.0], [0.5, 0.5]]
         """
         return self._map(probability_leaf, X, columns=len(self.classes_) if hasattr(self, "classes_") else 2)
 
@@ -165,7 +190,18 @@ class Ranker(ClassifierMixin, BaseEstimator):
 
     @property
     def path_(self) -> xr.Dataset:
-        """Rankings by number of features k: weights, F, held-out AUC; contrasts along `contrast`."""
+        """Rankings by number of features k: weights, F, held-out AUC; contrasts along `contrast`.
+
+        Examples
+        --------
+        >>> from scaleshift import SparseAUC
+        >>> rng = np.random.default_rng(0)
+        >>> y = np.arange(400) % 2
+        >>> X = rng.normal(size=(400, 3)) + y[:, None] * [2, 1, 0]
+        >>> path = SparseAUC([1, 2, 3], random_state=0).fit(X, y).path_
+        >>> path["k"].values.tolist(), path["auc"].round(2).values.tolist()  # the third feature adds nothing
+        ([1, 2, 3], [0.92, 0.92, 0.92])
+        """
         self._ready()
         found = result.path_dataset(self.learned_, self.contrasts_, self._feature_names, self.kind_)
         return found.assign_attrs(self._attributes())
@@ -179,16 +215,23 @@ class Ranker(ClassifierMixin, BaseEstimator):
             By feature: coef, coef_scaled, selected, stability, auc_alone, mean_positive, mean_negative; of
             the ranking: k, alpha, auc, auc_se, auc_bound, auc_binormal, objective, intercept. Several
             contrasts lie along `contrast`.
+
+        Examples
+        --------
+        >>> from scaleshift import SparseAUC
+        >>> rng = np.random.default_rng(0)
+        >>> y = np.arange(400) % 2
+        >>> X = rng.normal(size=(400, 3)) + y[:, None] * [2, 1, 0]
+        >>> told = SparseAUC(2, random_state=0).fit(X, y).describe()
+        >>> told["selected"].values.tolist(), told["auc_alone"].round(1).values.tolist()
+        ([True, True, False], [0.9, 0.7, 0.5])
         """
         self._ready()
         found = result.features_dataset(self.learned_, self.contrasts_, self._feature_names, self.kind_)
         return found.assign_attrs(self._attributes())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as a Zarr store, without the rows; `scaleshift.load` reads it."""
-        from scaleshift import persistence
-
-        persistence.save(self, path)
+    def _learned(self) -> Facts:
+        return telling.of_ranker(self)
 
     def _learn(self, solved: Solved, question: Question) -> Self:
         """Set what was learned."""

@@ -231,6 +231,15 @@ class SparseAUC(Ranker):
         DataError
             Parameters without a meaning, fewer than two labels, too few rows of one, values that are not
             finite.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> donor, y = np.arange(400) % 10, np.arange(400) % 2
+        >>> X = rng.normal(size=(400, 2)) + y[:, None] * [1, 0]
+        >>> model = SparseAUC(k=1, random_state=0).fit(X, y, groups=donor)  # judged on donors not seen
+        >>> model.support_.tolist(), round(float(model.auc_), 1)
+        ([0], 0.8)
         """
         rows = self._rows(X, y, sample_weight, groups)
         seed = resuming.seed_of(self.checkpoint, self.random_state)

@@ -130,7 +130,10 @@ class Rows:
         check_treatment(treatment, self.treatment, markers)
         if markers is None or self.markers is None:
             if self.x.shape[1] != n_markers:
-                raise DataError(f"X has {self.x.shape[1]} columns, the model was fitted on {n_markers}")
+                raise DataError(
+                    f"X has {self.x.shape[1]} columns, the model was fitted on {n_markers}: pass "
+                    "those, in their order"
+                )
             return self
         if self.markers == markers:
             return self

@@ -120,7 +120,10 @@ def group_buckets(rows: Rows, n: int, seed: int, signs: Sequence[np.ndarray] = (
     by_group = passes.crossed(rows, "group", "label")[:, 1:]  # (n_groups, n_labels)
     n_groups = int((by_group.sum(axis=1) > 0).sum())
     if n_groups < 2:
-        raise DataError(f"groups hold {n_groups} group(s) with labels: cross-validation needs 2 at least")
+        raise DataError(
+            f"groups hold {n_groups} group(s) with labels: cross-validation needs 2 at least; leave "
+            "groups out, or pass rows of more groups"
+        )
     for sign in signs:
         for side in (-1, 1):
             holds = by_group[:, sign == side].any(axis=1)

@@ -10,6 +10,8 @@ from scaleshift.blocks import graph, states
 from scaleshift.blocks.block import Kept, Rows
 from scaleshift.errors import DataError
 
+NO_SOURCE = "no labelled row of the source is finite: mend NaN and infinite values, or give other rows"
+
 
 def refuse_invalid(rows: Rows | Kept, by_column: np.ndarray) -> None:
     """Raise for values that are not finite; finding the first rows is a pass that only the error pays for."""

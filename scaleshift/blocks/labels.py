@@ -6,10 +6,9 @@ its position, and -1 means unlabelled (NaN, None, pandas.NA). -1 as a label is a
 
 from __future__ import annotations
 
-import difflib
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import pandas as pd
 
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import library, to_numpy
+from scaleshift.spelling import suggestion as suggestion  # errors of labels end with one
 
 CODE = np.dtype(np.int32)
 DIGITS = "0123456789"
@@ -63,7 +63,10 @@ def order(values: Any, what: str = "label") -> np.ndarray:
     items = [v.item() if isinstance(v, np.generic) else v for v in distinct]
     kind = _kind(items, what)
     if kind is float and len(items) > MAX_FLOATS:
-        raise DataError(f"{what}s are {len(items)} different decimal numbers: are they a measurement?")
+        raise DataError(
+            f"{what}s are {len(items)} different decimal numbers: are they a measurement? "
+            "Names may be text, .astype(str)"
+        )
     if kind is str:
         return np.array(sorted(items, key=lambda item: (natural_key(item), item)))
     return np.array(sorted(items))
@@ -167,25 +170,9 @@ def factorize(values: Any, what: str = "label") -> tuple[np.ndarray, np.ndarray]
     return encode(values, categories, what), categories
 
 
-def suggestion(name: object, known: Iterable[object]) -> str:
-    """Text to end an error with: the closest known name, else the first few names."""
-    texts = [str(k) for k in known]
-    # CD3 is no misspelt CD8: a suggestion has the same numbers, or it misleads.
-    alike = {t.casefold(): t for t in texts if _numbers(t) == _numbers(str(name))}
-    close = difflib.get_close_matches(str(name).casefold(), alike, n=1)
-    if close:
-        return f"; did you mean {alike[close[0]]!r}?"
-    shown = ", ".join(texts[:8]) + (", ..." if len(texts) > 8 else "")
-    return f"; known: {shown}" if texts else ""
-
-
 def _refuse_dates(values: Any, what: str) -> None:
     if values.dtype.kind in "mM":  # would silently become integers
         raise DataError(f"{what}s are dates or times ({values.dtype}): convert them with .astype(str)")
-
-
-def _numbers(text: str) -> list[str]:
-    return [digits.lstrip("0") for digits in re.findall(r"[0-9]+", text)]
 
 
 def as_array(values: Any) -> np.ndarray:

@@ -272,7 +272,7 @@ def known_length(values: da.Array) -> da.Array:
 def aligned(values: Any, x: Any, name: str) -> Any:
     """A column with the row chunks of X."""
     if len(values) != x.shape[0]:
-        raise ChunkError(f"{name} has {len(values)} values, X has {x.shape[0]} rows")
+        raise ChunkError(f"{name} has {len(values)} values, X has {x.shape[0]} rows: pass one a row")
     if not isinstance(x, da.Array):
         return values
     if isinstance(values, da.Array):

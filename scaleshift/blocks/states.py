@@ -138,7 +138,8 @@ def _distinct(array: np.ndarray, weights: np.ndarray) -> State:
     codes, found = pd.factorize(array, use_na_sentinel=True)
     if len(found) > MAX_VALUES:
         raise DataError(
-            f"a label or sample column has more than {MAX_VALUES} distinct values: is it a measurement?"
+            f"a label or sample column has more than {MAX_VALUES} distinct values: is it a measurement? "
+            "Pass a column of names"
         )
     present = codes >= 0
     counts = np.bincount(codes[present], weights[present], minlength=len(found)).astype(np.int64)

@@ -16,7 +16,7 @@ import zarr
 from scaleshift.cells.reader import RECORD, read_text
 from scaleshift.cells.root import EXPECTED, FOREIGN, open_root
 from scaleshift.cells.schema import SCALING, check_names_size, check_sizes
-from scaleshift.cells.transient import SEE_TO_IT, passes, patiently
+from scaleshift.cells.transient import DAMAGED, SEE_TO_IT, passes, patiently
 from scaleshift.errors import DataError, ScaleshiftError, SchemaError
 
 FORMAT = 1
@@ -171,8 +171,7 @@ def open_study(location: str) -> tuple[zarr.Group, Manifest]:
         if passes(error):
             raise DataError(f"{location} cannot be read: {error}; {SEE_TO_IT}") from error
         raise SchemaError(
-            f"{location}: the record of the study is damaged ({type(error).__name__}: {error}); "
-            "restore it from a copy or write the study again"
+            f"{location}: the record of the study is damaged ({type(error).__name__}: {error}): {DAMAGED}"
         ) from error
 
 
@@ -213,7 +212,7 @@ def array_of(group: zarr.Group, name: str, location: str) -> zarr.Array:
     try:
         found = group.get(name)
     except Exception as error:  # whatever zarr makes of damaged metadata
-        raise SchemaError(f"{location}: {name} cannot be opened: {error}") from error
+        raise SchemaError(f"{location}: {name} cannot be opened ({error}): {DAMAGED}") from error
     if not isinstance(found, zarr.Array):
         raise SchemaError(
             f"{location} has no array {name}: {EXPECTED}; if another tool has rewritten this study, {FOREIGN}"
@@ -292,7 +291,9 @@ def _categories(group: zarr.Group, name: str, n: int, location: str) -> tuple[An
         return ()
     names = tuple(_read(group, f"obs/{name}/categories", slice(n), location).tolist())
     if len(names) < n:
-        raise SchemaError(f"{location}: obs/{name} has {len(names)} categories, {RECORD} tells {n}")
+        raise SchemaError(
+            f"{location}: obs/{name} has {len(names)} categories, {RECORD} tells {n}: {DAMAGED}"
+        )
     return names
 
 
@@ -304,9 +305,7 @@ def _read(group: zarr.Group, name: str, selection: Any, location: str) -> Any:
         return read_text(array) if array.ndim == 0 else np.asarray(array[selection])
     except Exception as error:  # as in reader.read_rows
         what = "is missing" if isinstance(error, FileNotFoundError) else "cannot be read"
-        raise DataError(
-            f"{location}: {name} {what} ({error}): restore it from a copy or write the study again"
-        ) from error
+        raise DataError(f"{location}: {name} {what} ({error}): {DAMAGED}") from error
 
 
 def _var(group: zarr.Group, location: str) -> dict[str, tuple[Any, ...]]:
@@ -327,15 +326,21 @@ def _check(group: zarr.Group, record: Mapping[str, Any], manifest: Manifest) -> 
     check_sizes(manifest.counts, manifest.chunk, location)
     for what, names in {"sample": manifest.samples, "label": manifest.labels}.items():
         if len(set(names)) < len(names):
-            raise SchemaError(f"{location}: obs/{what} names a category twice")
+            raise SchemaError(f"{location}: obs/{what} names a category twice: {DAMAGED}")
     width = array_of(group, "X", location).shape[1:]
     if width != (len(manifest.markers),):
-        raise SchemaError(f"{location}: X has {width} columns, var/_index {len(manifest.markers)} names")
+        raise SchemaError(
+            f"{location}: X has {width} columns, var/_index {len(manifest.markers)} names: {DAMAGED}"
+        )
     if [str(name) for name in manifest.samples] != list(record["samples"]):
-        raise SchemaError(f"{location}: the categories of obs/sample are not the samples of {RECORD}")
+        raise SchemaError(
+            f"{location}: the categories of obs/sample are not the samples of {RECORD}: {DAMAGED}"
+        )
     offsets = tuple(entry["offset"] for entry in record["samples"].values())
     if offsets != manifest.offsets or record["n_cells"] != n_cells:
-        raise SchemaError(f"{location}: the offsets in {RECORD} do not add up to {record['n_cells']} cells")
+        raise SchemaError(
+            f"{location}: the offsets in {RECORD} do not add up to {record['n_cells']} cells: {DAMAGED}"
+        )
     for name, kinds in {"X": "f", SAMPLE_CODES: "i", LABEL_CODES: "i", INDEX: "i"}.items():
         array = array_of(group, name, location)
         if array.dtype.kind not in kinds:
@@ -343,7 +348,9 @@ def _check(group: zarr.Group, record: Mapping[str, Any], manifest: Manifest) -> 
                 f"{location}: {name} is {array.dtype}: another tool has rewritten this study; {FOREIGN}"
             )
         if array.shape[0] < n_cells:
-            raise SchemaError(f"{location}: {name} has {array.shape[0]} rows, {RECORD} tells {n_cells}")
+            raise SchemaError(
+                f"{location}: {name} has {array.shape[0]} rows, {RECORD} tells {n_cells}: {DAMAGED}"
+            )
 
 
 def plain(values: np.ndarray, what: str) -> tuple[Any, ...]:

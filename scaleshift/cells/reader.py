@@ -22,7 +22,7 @@ from scaleshift.blocks.labels import CODE
 from scaleshift.cells.guarded import GuardedStore
 from scaleshift.cells.remote import INSTALL, scheme
 from scaleshift.cells.schema import check_code_range
-from scaleshift.cells.transient import SEE_TO_IT, passes, patiently
+from scaleshift.cells.transient import DAMAGED, SEE_TO_IT, passes, patiently
 from scaleshift.errors import DataError, SchemaError
 
 RECORD = "uns/scaleshift"
@@ -75,7 +75,7 @@ def read_rows(array: zarr.Array, location: str, chunk: int, first: int, stop: in
 
 
 def _way_out(error: Exception) -> str:
-    return SEE_TO_IT if passes(error) else "restore it from a copy or write the study again"
+    return SEE_TO_IT if passes(error) else DAMAGED
 
 
 def read_text(array: zarr.Array) -> str:
@@ -243,7 +243,7 @@ class CodeReader(BlockReader):
         try:
             check_code_range(codes, self.lowest, self.n_categories, place)
         except SchemaError as error:
-            raise DataError(f"{error}; restore it from a copy or write the study again") from None
+            raise DataError(f"{error}; {DAMAGED}") from None
         if self.selected is None:
             return codes
         codes = self.selected[codes]
@@ -262,7 +262,7 @@ def _open_array(location: str, name: str, study: str, shape: tuple[int, ...]) ->
     try:
         array = patiently(lambda: zarr.open_array(store, path=name, mode="r", zarr_format=3))
     except Exception as error:  # as in read_rows
-        raise DataError(f"{location}: {name} cannot be opened: {error}") from error
+        raise DataError(f"{location}: {name} cannot be opened: {error}; {_way_out(error)}") from error
     _refuse_other_study(store, location, study)
     if array.shape[0] < shape[0] or array.shape[1:] != shape[1:]:
         raise DataError(f"{location}: {name} has shape {array.shape}, had {shape} when opened: open it again")

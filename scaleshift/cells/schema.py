@@ -138,7 +138,7 @@ def _check_names(cells: xr.Dataset, name: str) -> None:
         raise SchemaError(f"cells has no coordinate {name!r}: make it with open_cells or as_cells")
     repeated = cells.indexes[name][cells.indexes[name].duplicated()]
     if len(repeated):
-        raise SchemaError(f"cells: {name} {repeated[0]!r} stands twice, names must be unique")
+        raise SchemaError(f"cells: {name} {repeated[0]!r} stands twice: rename one, names must be unique")
     if name == MARKER and not all(isinstance(m, str) for m in cells.indexes[MARKER]):
         raise SchemaError("cells: markers must be text; convert them with str")
 
@@ -186,7 +186,9 @@ def check_sizes(counts: Sequence[Any], chunk: int, place: str) -> None:
     >>> check_sizes([1000, 2000], 512, "study.zarr")
     """
     if not all(type(count) is int and count >= 0 for count in counts):
-        raise SchemaError(f"{place}: uns/scaleshift tells numbers of cells that are none")
+        raise SchemaError(
+            f"{place}: uns/scaleshift tells numbers of cells that are none: the store is damaged or forged"
+        )
     if chunk < 1 or sum(counts) / chunk > MAX_CHUNKS:
         raise SchemaError(
             f"{place}: X would be {sum(counts)} cells in chunks of {chunk}, expected chunks of at least one "

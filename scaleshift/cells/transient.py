@@ -12,6 +12,7 @@ PASSING = frozenset(
     {errno.EIO, errno.ESTALE, errno.EAGAIN, errno.EINTR, errno.EBUSY, errno.ETIMEDOUT, errno.ENETUNREACH}
     | {errno.EHOSTUNREACH, errno.ENETRESET, errno.EREMOTEIO}
 )
+DAMAGED = "restore it from a copy or write the study again"
 SEE_TO_IT = "its file system failed several times: see to it, then run again"
 Found = TypeVar("Found")
 

@@ -240,7 +240,10 @@ def _with_markers_of(old: Manifest, cells: xr.Dataset) -> xr.Dataset:
     given = cells[MARKER].values.tolist()
     for name in old.markers:
         if name not in given:
-            raise DataError(f"cells: marker {name!r} of {old.path} is missing{suggestion(name, given)}")
+            raise DataError(
+                f"cells: marker {name!r} of {old.path} is missing{suggestion(name, given)}; append cells "
+                "with all its markers"
+            )
     extra = [name for name in given if name not in old.markers]
     if extra:
         raise DataError(

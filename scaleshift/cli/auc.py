@@ -11,10 +11,12 @@ import click
 import numpy as np
 from rich.console import Console
 
-from scaleshift.cli import options, planned, stopping, zarr_groups
+from scaleshift.cli import completing, options, planned, stopping, zarr_groups
 from scaleshift.cli.auc_data import Asked, AucData, read
+from scaleshift.cli.helping import OneOf, Verb, in_section
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
+from scaleshift.cli.results import PAGE
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -49,98 +51,99 @@ def _solver(context: click.Context, parameter: click.Parameter, name: str) -> st
     """A known name; solvers are imported where one is asked for, since that takes a second."""
     if name != "auto":
         from scaleshift.auc.solvers import SOLVERS
+        from scaleshift.spelling import meant
 
         if name not in SOLVERS:
-            raise click.BadParameter(f"{name!r}: expected one of auto, {', '.join(SOLVERS)}")
+            known = ["auto", *SOLVERS]
+            raise click.BadParameter(f"{name!r}: expected one of {', '.join(known)}{meant(name, known)}")
     return name
 
 
-@click.command()
-@click.argument("store")
-@click.option("--positive", required=True, metavar="LABEL", help="The label whose cells are to rank highest.")
-@click.option(
-    "--negative",
-    multiple=True,
-    metavar="LABEL,LABEL",
-    help="Labels that they are to rank above; can be repeated. Where left out: all others.",
+@click.command(
+    cls=Verb,
+    examples="""
+scaleshift auc study.zarr --positive NK --output results
+scaleshift auc study.zarr --positive pDC --against-unlabelled --selection one_se
+scaleshift auc study.zarr --positive "CD8 T" --negative "CD4 T" --select "day == 3" --features 5
+""",
 )
-@click.option(
-    "--against-unlabelled",
-    is_flag=True,
-    help="Cells without a label are negatives too, such as those outside a rare gate; in samples in which no "
-    "cell has a label they are not. Where left out: they are not learned from.",
+@options.store
+@in_section(
+    "Which cells",
+    click.option(
+        "--positive",
+        required=True,
+        metavar="LABEL",
+        shell_complete=completing.labels,
+        help="The label whose cells are to rank highest.",
+    ),
+    click.option(
+        "--negative",
+        multiple=True,
+        metavar="LABEL,LABEL",
+        shell_complete=completing.label_list,
+        help="Labels that they are to rank above; can be repeated. Where left out: all others.",
+    ),
+    click.option(
+        "--against-unlabelled",
+        is_flag=True,
+        help="Cells without a label are negatives too, such as those outside a rare gate; in samples in "
+        "which no cell has a label they are not. Where left out: they are not learned from.",
+    ),
+    options.select("learn from"),
+    options.markers,
+    options.invalid,
 )
-@click.option(
-    "--select",
-    help='Samples to learn from: ==, !=, in (a, b), joined by "and", as in "day == 3 and sample != S01". All '
-    "where left out.",
+@in_section(
+    "How",
+    click.option(
+        "--features",
+        "k",
+        metavar="N|N,N,...",
+        callback=_sizes,
+        help="How many features, or some numbers to choose from by cross-validation. Where left out: up to "
+        "100.",
+    ),
+    click.option(
+        "--selection",
+        type=OneOf(["best", "one_se"]),
+        default="best",
+        help="best: as many features as rank held-out cells best. one_se: the fewest within a standard error "
+        "of that.",
+    ),
+    click.option(
+        "--solver",
+        default="auto",
+        metavar="NAME",
+        callback=_solver,
+        shell_complete=completing.some_of("auto", "moments", "stream", "screen", "sht"),
+        help="auto: moments or stream, by the number of features. moments: covariances of all features, in "
+        "one pass. stream: of the most promising, for thousands of features. screen: each feature by itself, "
+        "what the others are to be measured by. sht: stochastic hard thresholding, as published.",
+    ),
+    click.option(
+        "--cv",
+        type=click.IntRange(0),
+        default=5,
+        callback=_folds,
+        help="Folds of the cross-validation; 0: none, neither a held-out AUC nor stability.",
+    ),
+    click.option(
+        "--by-sample",
+        is_flag=True,
+        help="Folds and halves are of whole samples: the held-out AUC is that of samples not seen, and "
+        "stability that of other samples. Needs several with both kinds of cells.",
+    ),
+    click.option("--seed", default=0, help="Of the folds, and of the halves behind stability."),
 )
-@options.markers
-@click.option(
-    "--features",
-    "k",
-    metavar="N|N,N,...",
-    callback=_sizes,
-    help="How many features, or some numbers to choose from by cross-validation. Where left out: up to 100.",
+@options.results(
+    options.output_of(
+        f"{PAGE}, {TABLE}, {PATH_TABLE}, {PICTURE}, {FEATURES}, {PATH} and the fitted {MODEL} (ss.load opens it)"
+    ),
+    options.as_json,
+    options.quiet,
 )
-@click.option(
-    "--selection",
-    type=click.Choice(["best", "one_se"]),
-    default="best",
-    show_default=True,
-    help="best: as many features as rank held-out cells best. one_se: the fewest within a standard error of "
-    "that.",
-)
-@click.option(
-    "--solver",
-    default="auto",
-    show_default=True,
-    metavar="NAME",
-    callback=_solver,
-    help="auto: moments or stream, by the number of features. moments: covariances of all features, in one "
-    "pass. stream: of the most promising, for thousands of "
-    "features. screen: each feature by itself, what the others are to be measured by. sht: stochastic hard "
-    "thresholding, as published.",
-)
-@click.option(
-    "--cv",
-    type=click.IntRange(0),
-    default=5,
-    show_default=True,
-    callback=_folds,
-    help="Folds of the cross-validation; 0: none, neither a held-out AUC nor stability.",
-)
-@click.option(
-    "--by-sample",
-    is_flag=True,
-    help="Folds and halves are of whole samples: the held-out AUC is that of samples not seen, and stability "
-    "that of other samples. Needs several with both kinds of cells.",
-)
-@click.option(
-    "--invalid",
-    type=click.Choice(["raise", "drop"]),
-    default="raise",
-    show_default=True,
-    help="What to do with cells that hold NaN or infinite values.",
-)
-@click.option(
-    "--seed", default=0, show_default=True, help="Of the folds, and of the halves behind stability."
-)
-@click.option(
-    "--checkpoint",
-    type=click.Path(file_okay=False, path_type=Path),
-    callback=stopping.from_checkpoint,
-    help="Folder for the state of the fit: the same command goes on from there after it was killed.",
-)
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    callback=options.folder,
-    help=f"Folder to write {TABLE}, {PATH_TABLE}, {PICTURE}, {FEATURES}, {PATH} and the fitted {MODEL} "
-    "(ss.load opens it) to.",
-)
-@planned.option
-@options.all_of(options.as_json, options.quiet, options.scheduler)
+@options.running(options.scheduler, stopping.checkpoint("the state of the fit"), planned.option)
 @click.pass_context
 def auc(
     context: click.Context,
@@ -164,11 +167,6 @@ def auc(
     STORE is a study with labels (scaleshift ingest, scaleshift label). The ranking is a weighted sum of the
     features; its AUC is the probability that a positive cell stands above a negative one, and is told of
     cells that had no say in it: of the same samples, or of others (--by-sample).
-
-    \b
-    scaleshift auc study.zarr --positive NK --output results
-    scaleshift auc study.zarr --positive pDC --against-unlabelled --selection one_se
-    scaleshift auc study.zarr --positive "CD8 T" --negative "CD4 T" --select "day == 3" --features 5
     """
     from scaleshift.auc.sparse_auc import SparseAUC
 
@@ -245,23 +243,24 @@ def _described(model: Any, asked: Asked, data: AucData) -> tuple[xr.Dataset, xr.
 
 
 def write(model: Any, result: xr.Dataset, path_: xr.Dataset, output: Path) -> list[str]:
-    """Write tables, picture, datasets and the model; the remark returned says what was written."""
+    """Write page, tables, picture, datasets and the model; the remark returned says what was written."""
     from scaleshift import report
 
     report.auc_table(result, output / TABLE)
     report.auc_path_table(path_, output / PATH_TABLE)
     report.auc_plot(result, path_, output / PICTURE)
+    report.page([result, path_], output / PAGE)
     zarr_groups.write(result, output / FEATURES)
     zarr_groups.write(path_, output / PATH)
     model.save(output / MODEL)
-    paths = [str(output / name) for name in (TABLE, PATH_TABLE, PICTURE, FEATURES, PATH, MODEL)]
+    paths = [str(output / name) for name in (PAGE, TABLE, PATH_TABLE, PICTURE, FEATURES, PATH, MODEL)]
     return [f"wrote {', '.join(paths[:-1])} and {paths[-1]}"]
 
 
 def deliver(result: xr.Dataset, path_: xr.Dataset, remarks: list[str], as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(result, path_), indent=2))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scaleshift.cli import options
-from scaleshift.cli.study_options import describe_study
+from scaleshift.cli import completing, options
+from scaleshift.cli.helping import Verb
+from scaleshift.cli.study_options import describe_study, treat
 
 if TYPE_CHECKING:
     from scaleshift.cells.intake.plan import StudyPlan
@@ -21,10 +22,18 @@ FAILED = 1  # exit code
 LEVELS = ("error", "warning", "note")
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True)
+@click.command(
+    cls=Verb,
+    examples="""
+scaleshift check data/
+scaleshift check data/ --meta samples.xlsx --panel panel.csv
+""",
+)
+@click.argument("paths", nargs=-1, required=True, shell_complete=completing.files)
 @describe_study
-@options.all_of(options.as_json, options.scheduler)
+@treat
+@options.results(options.as_json)
+@options.running(options.scheduler)
 @click.pass_context
 def check(
     context: click.Context, paths: Sequence[str], as_json: bool, scheduler: str, **choices: Any
@@ -33,9 +42,6 @@ def check(
 
     PATHS are files, or folders of which the FCS files (else AnnData, parquet, CSV) are taken. The exit code
     is 1 if something must be mended, or left out with "scaleshift ingest --skip".
-
-    \b
-    scaleshift check data/ --meta samples.xlsx --panel panel.csv
     """
     from scaleshift.cells.intake.plan import Options, plan_study
 
@@ -48,7 +54,7 @@ def check(
 
 def printable(text: str) -> str:
     """A text without control codes: names come from files."""
-    from scaleshift.report.table import printable as shown
+    from scaleshift.report.names import printable as shown
 
     return shown(text)
 

@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import xarray as xr
 
 from scaleshift.cli import options
 from scaleshift.cli.choice import Wanted
+from scaleshift.cli.helping import Verb
 from scaleshift.cli.opening import Opening
 from scaleshift.cli.output import gated_shares
 from scaleshift.cli.quantified import deliver
 from scaleshift.cli.quantify import run
 from scaleshift.errors import DataError
 
+if TYPE_CHECKING:
+    import xarray as xr
 
-@click.command()
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("scaleshift-demo"),
-    show_default=True,
-    callback=options.folder,
-    help="Folder for the study, the tables and the picture.",
+
+@click.command(
+    cls=Verb,
+    examples="""
+scaleshift demo
+scaleshift demo --output somewhere
+""",
 )
-@options.all_of(options.as_json, options.quiet)
+@options.results(
+    click.option(
+        "--output",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=Path("scaleshift-demo"),
+        callback=options.folder,
+        help="Folder for the study, the tables and the picture.",
+    ),
+    options.as_json,
+    options.quiet,
+)
 def demo(output: Path, as_json: bool, quiet: bool) -> None:
     """Quantify the demo study: from labelled cells in a Zarr store to tables and a picture.
 

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scaleshift.cli import options
+from scaleshift.cli import completing, options
+from scaleshift.cli.helping import Verb
 
 if TYPE_CHECKING:
     from scaleshift.doctor.finding import Finding
@@ -19,9 +20,17 @@ if TYPE_CHECKING:
 STYLES = {"ok": "green", "missing": "yellow", "problem": "bold red"}
 
 
-@click.command()
-@click.argument("store", required=False)
-@options.all_of(options.as_json, options.quiet, options.scheduler)
+@click.command(
+    cls=Verb,
+    examples="""
+scaleshift doctor
+scaleshift doctor study.zarr
+scaleshift doctor study.zarr --json --scheduler tcp://127.0.0.1:8786
+""",
+)
+@click.argument("store", required=False, shell_complete=completing.folders)
+@options.results(options.as_json, options.quiet)
+@options.running(options.scheduler)
 @click.pass_context
 def doctor(context: click.Context, store: str | None, as_json: bool, quiet: bool, scheduler: str) -> None:
     """Check this installation: versions, CPU, memory, disk, GPU, cluster, extras, and a small run.
@@ -30,11 +39,6 @@ def doctor(context: click.Context, store: str | None, as_json: bool, quiet: bool
     every one that is missing or damaged is told with its rows and samples; codes that name no label or
     another sample, samples that are not as they were imported, values that are not finite, what a killed
     writer left, and files that do not belong there. It takes about as long as reading the store.
-
-    \b
-    scaleshift doctor
-    scaleshift doctor study.zarr
-    scaleshift doctor study.zarr --json --scheduler tcp://127.0.0.1:8786
 
     \b
     ok       as it should be
@@ -60,7 +64,7 @@ def doctor(context: click.Context, store: str | None, as_json: bool, quiet: bool
 
 
 def _table(sections: Mapping[str, list[Finding]]) -> Table:
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     shown = Table.grid(padding=(0, 2, 0, 0))
     shown.add_column(no_wrap=True)

@@ -13,11 +13,13 @@ import numpy as np
 from click.core import ParameterSource
 from rich.console import Console
 
-from scaleshift.cli import error_options, error_state, options, planned, zarr_groups
+from scaleshift.cli import error_options, error_state, options, planned, stopping, zarr_groups
 from scaleshift.cli.error_data import Asked, Cells, NoCells, Source, Targets
 from scaleshift.cli.error_model import NAMES, open_named
+from scaleshift.cli.helping import Verb
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
+from scaleshift.cli.results import PAGE
 from scaleshift.errors import DataError
 
 if TYPE_CHECKING:
@@ -75,19 +77,33 @@ class Answer:
         return self.watch.ringing(self.targets) if self.watch is not None and self.is_new else []
 
 
-@click.command()
-@click.argument("store")
+@click.command(
+    cls=Verb,
+    examples="""
+scaleshift error study.zarr --model multinomial --target "site == B" --output results
+scaleshift error study.zarr --model ols --outcome viability --source "day == 0" --by-sample
+scaleshift error study.zarr --model classifier.skops --target "batch == 7" --alarm-above 0.08
+
+Every night, with what came in that day; exit code 3 when the error was above 3 times in a row:
+
+scaleshift error study.zarr --model ols --outcome age --state watched --alarm-above 0.08 --for 3
+scaleshift error today.zarr --state watched --forget 0.2
+""",
+)
+@options.store
 @error_options.of_cells
 @error_options.of_model
 @error_options.of_alarm
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    callback=options.folder,
-    help=f"Folder to write {TABLE}, {PICTURE}, {RESULT} and the {FITTED} model (ss.load opens it) to.",
+@options.results(
+    options.output_of(f"{PAGE}, {TABLE}, {PICTURE}, {RESULT} and the {FITTED} model (ss.load opens it)"),
+    options.as_json,
+    options.quiet,
 )
-@planned.option
-@options.all_of(options.as_json, options.quiet, options.scheduler)
+@options.running(
+    options.scheduler,
+    stopping.checkpoint("passes and, of model files, replicates that are done"),
+    planned.option,
+)
 @click.pass_context
 def error(context: click.Context, store: str, **given: Any) -> None:
     """The error to expect of a model on samples of STORE whose outcomes are not known.
@@ -96,17 +112,6 @@ def error(context: click.Context, store: str, **given: Any) -> None:
     (--outcome). The model is learned from them, and its error on the target cells is told from these cells'
     markers alone. That holds where outcomes depend on the markers in the target as they do in the source,
     which nothing without outcomes can show.
-
-    \b
-    scaleshift error study.zarr --model multinomial --target "site == B" --output results
-    scaleshift error study.zarr --model ols --outcome viability --source "day == 0" --by-sample
-    scaleshift error study.zarr --model classifier.skops --target "batch == 7" --alarm-above 0.08
-
-    Every night, with what came in that day; exit code 3 when the error was above 3 times in a row:
-
-    \b
-    scaleshift error study.zarr --model ols --outcome age --state watched --alarm-above 0.08 --for 3
-    scaleshift error today.zarr --state watched --forget 0.2
     """
     asked = Asked(store, **{one.name: given[one.name] for one in fields(Asked) if one.name != "store"})
     output, state = given["output"], given["state"]
@@ -278,7 +283,7 @@ def _described(answer: Answer, asked: Asked) -> xr.Dataset:
 
 
 def write(result: xr.Dataset, answer: Answer, output: Path) -> list[str]:
-    """Write table, picture, dataset and the model; the remarks returned say what was written.
+    """Write page, table, picture, dataset and the model; the remarks returned say what was written.
 
     A model of an earlier run that this one does not write is removed: it would be taken for its own.
     """
@@ -286,8 +291,9 @@ def write(result: xr.Dataset, answer: Answer, output: Path) -> list[str]:
 
     report.error_table(result, output / TABLE)
     report.error_plot(result, output / PICTURE, above=None if answer.watch is None else answer.watch.above)
+    report.page(result, output / PAGE)
     zarr_groups.write(result, output / RESULT)
-    names, remarks = [TABLE, PICTURE, RESULT], []
+    names, remarks = [PAGE, TABLE, PICTURE, RESULT], []
     try:
         answer.monitor.model.save(output / FITTED)
         names.append(FITTED)
@@ -303,7 +309,7 @@ def write(result: xr.Dataset, answer: Answer, output: Path) -> list[str]:
 def deliver(answer: Answer, as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(answer), indent=2))

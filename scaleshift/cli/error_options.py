@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 import numpy as np
 
-from scaleshift.cli import options, stopping, trust
+from scaleshift.cli import completing, options, trust
 from scaleshift.cli.error_model import NAMES
+from scaleshift.cli.helping import OneOf, in_section
+from scaleshift.spelling import meant
 
 METHODS = ["direct", "decomposed"]
 
@@ -26,7 +28,8 @@ def _methods(context: click.Context, parameter: click.Parameter, text: str) -> l
     strange = [name for name in found if name not in known]
     if strange or not found:
         named = repr(strange[0]) if strange else repr(text)
-        raise click.BadParameter(f"{named}: expected all, or some of {', '.join(known)} between commas")
+        hint = meant(strange[0], ["all", *known]) if strange else ""
+        raise click.BadParameter(f"{named}: expected all, or some of {', '.join(known)} between commas{hint}")
     return list(dict.fromkeys(found))
 
 
@@ -45,80 +48,85 @@ def _finite(context: click.Context, parameter: click.Parameter, value: float | N
 
 
 of_cells = options.all_of(
-    click.option(
-        "--model",
-        metavar="NAME|FILE",
-        help=f"{', '.join(NAMES)}, or a model file: .skops (extra skops), whose estimator is refitted, or "
-        ".onnx (extra onnx), which cannot be; with --trust-pickle a pickle too. Not needed once --state is "
-        "there.",
+    in_section(
+        "The model",
+        click.option(
+            "--model",
+            metavar="NAME|FILE",
+            shell_complete=completing.some_of(*NAMES),
+            help=f"{', '.join(NAMES)}, or a model file: .skops (extra skops), whose estimator is refitted, "
+            "or .onnx (extra onnx), which cannot be; with --trust-pickle a pickle too. Not needed once --state "
+            "is there.",
+        ),
+        trust.of_models,
+        click.option(
+            "--refit",
+            type=OneOf(["cold", "warm", "never"]),
+            help="Of model files: fit replicates from the start, from the fitted model on, or not at all. "
+            "Where left out: cold; never for .onnx.",
+        ),
     ),
-    trust.of_models,
-    click.option(
-        "--refit",
-        type=click.Choice(["cold", "warm", "never"]),
-        help="Of model files: fit replicates from the start, from the fitted model on, or not at all. Where "
-        "left out: cold; never for .onnx.",
-    ),
-    click.option(
-        "--outcome",
-        metavar="NAME",
-        help="What is predicted: a column of obs, a marker, which then is no feature, or a column of the "
-        "sample sheet, whose number every cell of a sample has. Where left out: the labels.",
-    ),
-    click.option(
-        "--source",
-        help='Samples to learn from: ==, !=, in (a, b), joined by "and", as in "day == 3 and sample != S01". '
-        "Where left out: all that are not in --target and have a cell whose outcome is known.",
-    ),
-    click.option("--target", help="Samples to predict. Where left out: all others."),
-    click.option(
-        "--by-sample",
-        is_flag=True,
-        help="Each target sample is a target of its own. A --state keeps this.",
-    ),
-    click.option(
-        "--labelled-only",
-        is_flag=True,
-        help="Target cells whose outcome is known, and no others: what is expected and what is observed are "
-        "of the same cells. A --state keeps this.",
-    ),
-    options.markers,
-    click.option(
-        "--groups",
-        type=click.Choice(["sample"]),
-        help="Cells of a sample depend on each other: folds are of whole samples, and noise has a part that "
-        "a sample shares.",
-    ),
-    click.option(
-        "--invalid",
-        type=click.Choice(["raise", "drop"]),
-        default="raise",
-        show_default=True,
-        help="What to do with cells that hold NaN or infinite values.",
+    in_section(
+        "Which cells",
+        click.option(
+            "--outcome",
+            metavar="NAME",
+            shell_complete=completing.outcomes,
+            help="What is predicted: a column of obs, a marker, which then is no feature, or a column of the "
+            "sample sheet, whose number every cell of a sample has. Where left out: the labels.",
+        ),
+        click.option(
+            "--source",
+            shell_complete=completing.selection,
+            help=f"Samples to learn from: {options.SELECTION}. Where left out: all that are not in --target "
+            "and have a cell whose outcome is known.",
+        ),
+        click.option(
+            "--target",
+            shell_complete=completing.selection,
+            help="Samples to predict. Where left out: all others.",
+        ),
+        click.option(
+            "--by-sample",
+            is_flag=True,
+            help="Each target sample is a target of its own. A --state keeps this.",
+        ),
+        click.option(
+            "--labelled-only",
+            is_flag=True,
+            help="Target cells whose outcome is known, and no others: what is expected and what is observed "
+            "are of the same cells. A --state keeps this.",
+        ),
+        options.markers,
+        click.option(
+            "--groups",
+            type=OneOf(["sample"]),
+            help="Cells of a sample depend on each other: folds are of whole samples, and noise has a part "
+            "that a sample shares.",
+        ),
+        options.invalid,
     ),
 )
 
-of_model = options.all_of(
+of_model = in_section(
+    "How",
     click.option(
         "--loss",
-        type=click.Choice(["auto", "squared", "counting", "deviance", "brier"]),
+        type=OneOf(["auto", "squared", "counting", "deviance", "brier"]),
         default="auto",
-        show_default=True,
         help="What an error is: squared of numbers, the share of wrong labels (counting), others of labels.",
     ),
     click.option(
         "--method",
         default=",".join(METHODS),
-        show_default=True,
         metavar="NAME,NAME,...|all",
         callback=_methods,
         help="How it is estimated; the first one is told first, and rings the alarm.",
     ),
     click.option(
         "--generator",
-        type=click.Choice(["auto", "plugin", "relaxed", "ols"]),
+        type=OneOf(["auto", "plugin", "relaxed", "ols"]),
         default="auto",
-        show_default=True,
         help="What outcomes are drawn from: the fit itself, its refit without penalty, least squares; auto "
         "goes from the first to the second as far as cross-validation says.",
     ),
@@ -127,19 +135,12 @@ of_model = options.all_of(
         type=click.FloatRange(0),
         help="Weight of the penalty. Where left out: by cross-validation.",
     ),
-    click.option(
-        "--penalty",
-        type=click.Choice(["l1", "l2"]),
-        default="l2",
-        show_default=True,
-        help="Of logistic and multinomial.",
-    ),
+    click.option("--penalty", type=OneOf(["l1", "l2"]), default="l2", help="Of logistic and multinomial."),
     click.option("--scale", is_flag=True, help="Penalise weights in units of each feature's spread."),
     click.option(
         "--cv",
         type=click.IntRange(0),
         default=5,
-        show_default=True,
         callback=_folds,
         help="Folds of the cross-validation; 0: none.",
     ),
@@ -148,7 +149,6 @@ of_model = options.all_of(
         "n_bootstrap",
         type=click.IntRange(2),
         default=200,
-        show_default=True,
         help="Replicates. More of them leave those of fewer as they are.",
     ),
     click.option(
@@ -160,20 +160,13 @@ of_model = options.all_of(
         "--level",
         type=click.FloatRange(0, 1, min_open=True, max_open=True),
         default=0.95,
-        show_default=True,
         help="How often an interval should hold the error.",
     ),
-    click.option("--seed", default=0, show_default=True, help="Of folds and replicates."),
-    click.option(
-        "--checkpoint",
-        type=click.Path(file_okay=False, path_type=Path),
-        callback=stopping.from_checkpoint,
-        help="Folder for passes and, of model files, replicates that are done: the same command goes on from "
-        "there after it was killed.",
-    ),
+    click.option("--seed", default=0, help="Of folds and replicates."),
 )
 
-of_alarm = options.all_of(
+of_alarm = in_section(
+    "Watching, with an alarm",
     click.option(
         "--alarm-above",
         "above",
@@ -185,9 +178,8 @@ of_alarm = options.all_of(
     click.option(
         "--alarm-on",
         "on",
-        type=click.Choice(["error", "low"]),
+        type=OneOf(["error", "low"]),
         default="error",
-        show_default=True,
         help="What has to be above: the estimate, or the lower end of its interval.",
     ),
     click.option(
@@ -195,7 +187,6 @@ of_alarm = options.all_of(
         "n",
         type=click.IntRange(1),
         default=1,
-        show_default=True,
         help="Ring only when it was above in so many consecutive updates of --state.",
     ),
     click.option(
@@ -208,7 +199,6 @@ of_alarm = options.all_of(
         "--forget",
         type=click.FloatRange(0, 1),
         default=0.0,
-        show_default=True,
         help="With --state: share of the past that each update forgets. With 0 all cells since the start "
         "count, so that a bad night is diluted, and lingers; with 1 this update's cells alone: --forget 1 "
         "--for 3 rings after three bad nights in a row. Given once, it stays for later calls.",

@@ -8,23 +8,51 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scaleshift.cli import options, stopping
-from scaleshift.cli.study_options import describe_study
+from scaleshift.cli import completing, options, stopping
+from scaleshift.cli.helping import Verb, in_section
+from scaleshift.cli.study_options import describe_study, treat
 
 if TYPE_CHECKING:
     from scaleshift.cells.intake.report import IngestReport
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True)
+@click.command(
+    cls=Verb,
+    examples="""
+scaleshift check data/ --meta samples.xlsx
+scaleshift ingest data/ study.zarr --meta samples.xlsx
+scaleshift ingest data/ study.zarr --meta samples.xlsx --panel panel.csv --labels gates.csv
+scaleshift ingest data/ study.zarr --meta samples.xlsx --resume
+""",
+)
+@click.argument("paths", nargs=-1, required=True, shell_complete=completing.files)
 @click.argument("store")
 @describe_study
-@click.option("--labels", help="As scaleshift label takes them: a table, a folder, a .wsp, channel:NAME.")
-@click.option("--label-column", help="Column of the table with the labels; 'label' where left out.")
-@click.option("--skip", is_flag=True, help="Leave out files that cannot be used, in place of stopping.")
-@click.option("--chunk-cells", type=click.IntRange(1, 2**31), default=131_072, show_default=True)
-@click.option("--resume", is_flag=True, help="Go on with an import that was interrupted.")
-@options.all_of(options.as_json, options.quiet, options.scheduler)
+@treat
+@in_section(
+    "Labels, if there are some already",
+    click.option(
+        "--labels",
+        shell_complete=completing.files,
+        help="As scaleshift label takes them: a table, a folder, a .wsp, channel:NAME.",
+    ),
+    click.option("--label-column", help="Column of the table with the labels; 'label' where left out."),
+)
+@options.results(
+    click.option("--skip", is_flag=True, help="Leave out files that cannot be used, in place of stopping."),
+    click.option(
+        "--chunk-cells",
+        type=click.IntRange(1, 2**31),
+        default=131_072,
+        help="Cells of the study that are read at once.",
+    ),
+    options.as_json,
+    options.quiet,
+)
+@options.running(
+    options.scheduler,
+    click.option("--resume", is_flag=True, help="Go on with an import that was interrupted."),
+)
 def ingest(
     paths: Sequence[str],
     store: str,
@@ -40,11 +68,6 @@ def ingest(
 
     What is wrong with the files is said first, all at once, and nothing is written. An import that was killed
     goes on with --resume.
-
-    \b
-    scaleshift check data/ --meta samples.xlsx
-    scaleshift ingest data/ study.zarr --meta samples.xlsx
-    scaleshift ingest data/ study.zarr --meta samples.xlsx --resume
     """
     from scaleshift.cells import ingest as make
 
@@ -55,7 +78,7 @@ def ingest(
     if as_json:
         click.echo(report.to_json())
     elif not quiet:
-        from scaleshift.report.table import printable
+        from scaleshift.report.names import printable
 
         click.echo("\n".join(map(printable, lines(report))))  # names come from files
 

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scaleshift.cli import options
+from scaleshift.cli import completing, options
+from scaleshift.cli.helping import OneOf, Verb, in_section
 
 
 def _words(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
@@ -20,38 +21,57 @@ def _words(context: click.Context, parameter: click.Parameter, text: str | None)
     return None if text is None else [word.strip() for word in text.split(",")]
 
 
-@click.command()
-@click.argument("store")
-@click.argument("labels")
-@click.option("--column", help="Column of a table with the labels; 'label' where left out.")
-@click.option("--sample", help="Column of a table with the samples, where it is not called sample.")
-@click.option(
-    "--unlabelled",
-    callback=_words,
-    help="Words that mean no label, names of gates too, with commas between them; where left out: "
-    "0,ungated,unlabeled,unlabelled,unknown.",
+@click.command(
+    cls=Verb,
+    examples="""
+scaleshift label study.zarr labels.csv
+scaleshift label study.zarr cells.h5ad --column cell_type --sample donor
+scaleshift label study.zarr gates/ --gates "B cells,T cells" --overlap first
+scaleshift label study.zarr analysis.wsp --fcs data/
+""",
 )
-@click.option(
-    "--first-event",
-    type=click.Choice(["0", "1"]),
-    help="Number of a file's first event; where left out, the events tell, if they can.",
+@options.store
+@click.argument("labels", shell_complete=completing.files)
+@in_section(
+    "Tables",
+    click.option("--column", help="Column of a table with the labels; 'label' where left out."),
+    click.option("--sample", help="Column of a table with the samples, where it is not called sample."),
+    click.option(
+        "--first-event",
+        type=OneOf(["0", "1"]),
+        help="Number of a file's first event; where left out, the events tell, if they can.",
+    ),
+    click.option(
+        "--unlabelled",
+        callback=_words,
+        metavar="A,B,...",
+        help="Words that mean no label, names of gates too, with commas between them; where left out: "
+        "0,ungated,unlabeled,unlabelled,unknown.",
+    ),
 )
-@click.option("--parents", type=click.Path(path_type=Path), help="Sheet with the columns label and parent.")
-@click.option("--gates", callback=_words, help="Only these gates, with commas between them.")
-@click.option(
-    "--overlap",
-    type=click.Choice(["refuse", "first"]),
-    help="Cells in two gates neither of which is part of the other: refuse (where left out), or first: "
-    "the deeper gate counts, of two as deep the one that stands first, in --gates, else by name, "
-    "or in the workspace.",
+@in_section(
+    "Gates",
+    click.option(
+        "--gates", callback=_words, metavar="A,B,...", help="Only these gates, with commas between them."
+    ),
+    click.option(
+        "--parents", type=click.Path(path_type=Path), help="Sheet with the columns label and parent."
+    ),
+    click.option(
+        "--overlap",
+        type=OneOf(["refuse", "first"]),
+        help="Cells in two gates neither of which is part of the other: refuse (where left out), or first: "
+        "the deeper gate counts, of two as deep the one that stands first, in --gates, else by name, "
+        "or in the workspace.",
+    ),
+    click.option(
+        "--fcs",
+        multiple=True,
+        type=click.Path(path_type=Path),
+        help="FCS files of a workspace, or their folder; may be given several times.",
+    ),
 )
-@click.option(
-    "--fcs",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="FCS files of a workspace, or their folder; may be given several times.",
-)
-@options.all_of(options.as_json, options.quiet)
+@options.results(options.as_json, options.quiet)
 def label(
     store: str,
     labels: str,
@@ -99,7 +119,7 @@ def label(
     else:
         Console().print(_table(report))
     if not quiet:
-        from scaleshift.report.table import printable
+        from scaleshift.report.names import printable
 
         for remark in report["remarks"]:
             fix = f"; {remark['fix']}" if remark["fix"] else ""
@@ -108,7 +128,7 @@ def label(
 
 
 def _table(report: Mapping[str, Any]) -> Table:
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     shown = Table(
         title=f"{report['n_labelled']} of {report['n_cells']} cells have a label", title_justify="left"

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from scaleshift.cli import clusters
+from scaleshift.cli import clusters, completing
+from scaleshift.cli.helping import OneOf, in_section
 from scaleshift.cli.progress import ProgressBar
 from scaleshift.errors import ScaleshiftError
 
@@ -26,28 +27,34 @@ def folder(context: click.Context, parameter: click.Parameter, path: Path | None
     return path
 
 
-output = click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    callback=folder,
-    help="Folder to write proportions.csv, .png and .xlsx to, and gated.csv where targets have labels.",
-)
+SELECTION = '==, !=, in (a, b), joined by "and": "day == 3 and sample != S01"'
+KINDS = ("local", *clusters.KINDS)
+
+store = click.argument("store", shell_complete=completing.folders)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines in place of a table.")
 quiet = click.option("--quiet", is_flag=True, help="No progress bars and no remarks.")
 markers = click.option(
     "--markers",
     metavar="A,B,...",
+    shell_complete=completing.marker_list,
     callback=lambda context, parameter, text: None if text is None else names(text),
     help="Use these columns of the study. Where left out: its features.",
+)
+invalid = click.option(
+    "--invalid",
+    type=OneOf(["raise", "drop"]),
+    default="raise",
+    help="What to do with cells that hold NaN or infinite values.",
 )
 scheduler = click.option(
     "--scheduler",
     default="local",
-    show_default=True,
-    metavar="local|processes|cuda|ADDRESS|FILE.json|slurm[:FILE]|...",
+    shell_complete=completing.some_of(*KINDS),
+    metavar="WHERE",
     help="Where to compute. local: threads of this machine. processes, cuda: processes of its cores or GPUs. "
-    "A Dask scheduler: its ADDRESS, or the file it wrote. slurm, slurm-runner (under srun), jobqueue, "
-    "kubernetes: what is started for it. :FILE is YAML, with options as cluster.connect of Python takes.",
+    "A Dask scheduler: its address, tcp://..., or the .json file it wrote. slurm, slurm-runner (under srun), "
+    "jobqueue, kubernetes: what is started for it; slurm:FILE has options in YAML, as cluster.connect of "
+    "Python takes them.",
 )
 
 
@@ -65,6 +72,35 @@ def all_of(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return function
 
     return decorate
+
+
+def output_of(written: str) -> Callable[[Any], Any]:
+    """The option --output of a verb that writes these files."""
+    return click.option(
+        "--output",
+        type=click.Path(file_okay=False, path_type=Path),
+        callback=folder,
+        help=f"Folder to write to: {written}.",
+    )
+
+
+def select(purpose: str) -> Callable[[Any], Any]:
+    """The option --select of a verb that does this with the samples."""
+    return click.option(
+        "--select",
+        shell_complete=completing.selection,
+        help=f"Samples to {purpose}: {SELECTION}. All where left out.",
+    )
+
+
+def results(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Options that say where a result goes to."""
+    return in_section("Results", *options)
+
+
+def running(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Options that say how the work is done."""
+    return in_section("Running", *options)
 
 
 def make_folder(output: Path | None) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from scaleshift.cells.manifest import Manifest
 
 IMPORT = "uns/import"  # in a study that was made of files

@@ -9,16 +9,20 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import xarray as xr
 
+from scaleshift.cli import zarr_groups
+from scaleshift.cli.results import GATED, PAGE, PROPORTIONS
 from scaleshift.errors import DataError
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
 TABLE, PICTURE, WORKBOOK = "proportions.csv", "proportions.png", "proportions.xlsx"
-GATED, GATED_HEADER = "gated.csv", "sample,label,gated,estimated,low,high,difference,inside"
+GATED_HEADER = "sample,label,gated,estimated,low,high,difference,inside"
 MOST_NAMES = 5  # in a sentence
 
 
@@ -63,7 +67,7 @@ def beside_gates(result: xr.Dataset, gated: pd.DataFrame) -> str:
 def write(
     result: xr.Dataset, output: Path, gated: pd.DataFrame | None, parents: Mapping[Any, Any] | None
 ) -> list[str]:
-    """Write table, picture, workbook and gated shares; the remarks returned say what was written.
+    """Write page, table, picture, workbook, gated shares and the result; the remarks say what was written.
 
     The workbook is left out without openpyxl, and with a remark where Excel cannot hold it. What an earlier
     run wrote and this one does not is removed: it would be taken for this one's.
@@ -73,7 +77,9 @@ def write(
 
     report.table(result, output / TABLE, parents=parents)
     report.plot(result, output / PICTURE)
-    written, remarks, missing = [TABLE, PICTURE], [], ""
+    report.page(result if gated is None else [result, gated], output / PAGE)
+    zarr_groups.write(result, output / PROPORTIONS)
+    written, remarks, missing = [PAGE, TABLE, PICTURE, PROPORTIONS], [], ""
     if importlib.util.find_spec("openpyxl") is None:
         missing = f'; {WORKBOOK} needs openpyxl: pip install "scaleshift[excel]"'
     else:
@@ -90,7 +96,8 @@ def write(
     for path in stale:
         path.unlink()
         remarks.append(f"removed {path}: an earlier run wrote it, this one has none")
-    return [f"wrote {_listed([str(output / name) for name in written])}{missing}", *remarks]
+    wrote = f"wrote {_listed([str(output / name) for name in written])}{missing}"
+    return [wrote, f"open {output / PAGE} in a browser", *remarks]
 
 
 def plain(value: Any) -> Any:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-import pandas as pd
-import xarray as xr
 from rich.console import Console
 
 from scaleshift.cli.output import beside_gates, plain, write
 from scaleshift.quantify.flags import codes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 MIN_WIDTH = 60
 
@@ -28,7 +30,7 @@ def deliver(
 ) -> None:
     """Print a result, and write it where --output says."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     # Written first: nobody may be reading what is printed.
     remarks = [f"method: {result.attrs['choice']}"] if "choice" in result.attrs else []

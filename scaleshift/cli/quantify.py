@@ -9,21 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-import xarray as xr
 from click.core import ParameterSource
 
-from scaleshift.cli import options, planned, stopping
+from scaleshift.cli import completing, options, planned, stopping, zarr_groups
 from scaleshift.cli.choice import AUTO, OPTIONS, Wanted
+from scaleshift.cli.helping import OneOf, Verb, in_section
 from scaleshift.cli.opening import EVERY, Opening
 from scaleshift.cli.origin import with_origin
 from scaleshift.cli.output import gated_shares, parents_of
 from scaleshift.cli.quantified import deliver
+from scaleshift.cli.results import PROPORTIONS
 from scaleshift.cli.unfinished import Unfinished
 from scaleshift.errors import DataError
 from scaleshift.quantify import methods
 from scaleshift.quantify.flags import codes
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from scaleshift.blocks.plan import Plan
 
 ALARM = 3  # exit code: done, and a threshold was passed
@@ -64,86 +67,116 @@ def _alarm(context: click.Context, parameter: click.Parameter, letters: str) -> 
     return letters
 
 
-@click.command()
-@click.argument("store")
-@click.option("--source", help='Samples to learn from: "sample in (S1, S2)", "day == 3 and arm != control".')
-@click.option(
-    "--model",
-    type=click.Path(path_type=Path),
-    help="A saved model, in place of --source. Without --target it answers for all samples of STORE.",
+@click.command(
+    cls=Verb,
+    examples="""
+scaleshift quantify study.zarr --source "sample in (S01, S09)" --output results
+scaleshift quantify study.zarr --source "day in (0, 7) and gated == true" --target "arm == drug"
+scaleshift quantify study.zarr --source "gated == true" --target all
+scaleshift quantify study.zarr --source "gated == true and sample != S3" --target "sample == S3"
+scaleshift quantify study.zarr --source "sample == S01" --save-model gates
+scaleshift quantify other.zarr --model gates
+""",
 )
-@click.option("--save-model", type=click.Path(path_type=Path), help="Save what was learned there.")
-@click.option("--target", help='Samples to quantify: "sample == S3", or all. All others where left out.')
-@click.option(
-    "--method",
-    type=click.Choice([AUTO, *methods.available()]),
-    default=AUTO,
-    show_default=True,
-    help="auto: where 3 source samples or more have labels, the one that answers best for these (see "
-    "scaleshift compare), else the default. soft: some cells may belong to no class of the source.",
+@options.store
+@in_section(
+    "Which samples",
+    click.option(
+        "--source",
+        shell_complete=completing.selection,
+        help=f"Samples to learn from: {options.SELECTION}.",
+    ),
+    click.option(
+        "--target",
+        shell_complete=completing.selection,
+        help='Samples to quantify: "sample == S3", or all. All others where left out.',
+    ),
+    options.markers,
+    click.option(
+        "--scaling",
+        type=OneOf(["none", "robust", "z"]),
+        help="Scale the markers of each sample by its own quantiles, or mean and deviation. Where left out: "
+        "as the study, or the saved model, is scaled.",
+    ),
+    options.invalid,
 )
-@click.option(
-    "--bandwidth",
-    default="auto",
-    show_default=True,
-    callback=_bandwidth,
-    help="Of the kernel, in the units of the markers, for methods that have one.",
+@in_section(
+    "How",
+    click.option(
+        "--method",
+        type=OneOf([AUTO, *methods.available()]),
+        default=AUTO,
+        metavar="METHOD",
+        help="auto: where 3 source samples or more have labels, the one that answers best for these (see "
+        "scaleshift compare), else the default. soft: some cells may belong to no class of the source. "
+        f"Methods: {', '.join(methods.available())}.",
+    ),
+    click.option(
+        "--bandwidth",
+        default="auto",
+        callback=_bandwidth,
+        help="Of the kernel, in the units of the markers, for methods that have one.",
+    ),
+    click.option(
+        "--features",
+        "n_features",
+        type=click.IntRange(2, 100_000),
+        help="Random Fourier features (1000 where left out), or landmarks (128), for methods that have some.",
+    ),
+    click.option(
+        "--bootstrap",
+        "n_bootstrap",
+        type=click.IntRange(0),
+        default=200,
+        callback=_replicates,
+        help="Replicates behind the intervals; 0: neither intervals nor a test of label shift.",
+    ),
+    click.option(
+        "--level",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        default=0.95,
+        help="How often an interval should hold the proportion.",
+    ),
+    click.option(
+        "--resample",
+        type=OneOf(["cells", "samples"]),
+        help="Whose differences the intervals take from the source: those of its cells, or of its samples. "
+        "Where left out: samples if it has 5 or more, else cells.",
+    ),
+    click.option("--seed", default=0, help="Of the features and the intervals."),
 )
-@click.option(
-    "--features",
-    "n_features",
-    type=click.IntRange(2, 100_000),
-    help="Random Fourier features (1000 where left out), or landmarks (128), for methods that have some.",
+@in_section(
+    "Saved models",
+    click.option("--save-model", type=click.Path(path_type=Path), help="Save what was learned there."),
+    click.option(
+        "--model",
+        type=click.Path(path_type=Path),
+        help="A saved model, in place of --source. Without --target it answers for all samples of STORE.",
+    ),
 )
-@click.option(
-    "--bootstrap",
-    "n_bootstrap",
-    type=click.IntRange(0),
-    default=200,
-    show_default=True,
-    callback=_replicates,
-    help="Replicates behind the intervals; 0: neither intervals nor a test of label shift.",
+@options.results(
+    options.output_of("proportions.csv, .png and .xlsx, and gated.csv where targets have labels"),
+    options.as_json,
+    options.quiet,
+    click.option(
+        "--alarm",
+        default="",
+        show_default=False,
+        metavar="LETTERS",
+        callback=_alarm,
+        help="Exit with code 3 if a sample has one of these flags, such as SU (label shift rejected, "
+        "unknown).",
+    ),
 )
-@click.option(
-    "--level",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.95,
-    show_default=True,
-    help="How often an interval should hold the proportion.",
+@options.running(
+    options.scheduler,
+    click.option(
+        "--resume",
+        is_flag=True,
+        help="Go on with an interrupted run, whose finished samples --output holds.",
+    ),
+    planned.option,
 )
-@click.option(
-    "--resample",
-    type=click.Choice(["cells", "samples"]),
-    help="Whose differences the intervals take from the source: those of its cells, or of its samples. Where "
-    "left out: samples if it has 5 or more, else cells.",
-)
-@click.option(
-    "--invalid",
-    type=click.Choice(["raise", "drop"]),
-    default="raise",
-    show_default=True,
-    help="What to do with cells that hold NaN or infinite values.",
-)
-@options.markers
-@click.option(
-    "--scaling",
-    type=click.Choice(["none", "robust", "z"]),
-    help="Scale the markers of each sample by its own quantiles, or mean and deviation. Where left out: as "
-    "the study, or the saved model, is scaled.",
-)
-@click.option("--seed", default=0, show_default=True, help="Of the features and the intervals.")
-@click.option(
-    "--alarm",
-    default="",
-    metavar="LETTERS",
-    callback=_alarm,
-    help="Exit with code 3 if a sample has one of these flags, such as SU (label shift rejected, unknown).",
-)
-@click.option(
-    "--resume", is_flag=True, help="Go on with an interrupted run, whose finished samples --output holds."
-)
-@planned.option
-@options.all_of(options.output, options.as_json, options.quiet, options.scheduler)
 @click.pass_context
 def quantify(
     context: click.Context,
@@ -171,14 +204,6 @@ def quantify(
     source samples are learned from; cells without a label are left out. Samples are selected by name or by
     any column of their metadata: ==, !=, in (a, b), joined by "and".
 
-    \b
-    scaleshift quantify study.zarr --source "sample in (S01, S09)" --output results
-    scaleshift quantify study.zarr --source "gated == true and day in (0, 7)" --target "arm == treated"
-    scaleshift quantify study.zarr --source "gated == true" --target all
-    scaleshift quantify study.zarr --source "gated == true and sample != S3" --target "sample == S3"
-    scaleshift quantify study.zarr --source "sample == S01" --save-model gates
-    scaleshift quantify other.zarr --model gates
-
     A run that was interrupted goes on where it stopped: the same command with --resume.
     """
     unfinished = Unfinished(output, resume)
@@ -192,6 +217,8 @@ def quantify(
     if model is None:
         wanted.check()
     options.make_folder(None if plan_only else output)
+    if output is not None:
+        zarr_groups.refuse_foreign(output / PROPORTIONS)
     with options.computing(scheduler, quiet), unfinished.alone():
         if plan_only:
             if model is None and not as_json and not quiet:

@@ -12,9 +12,11 @@ import numpy as np
 from click.core import ParameterSource
 from rich.console import Console
 
-from scaleshift.cli import options, planned, stopping, trust, zarr_groups
+from scaleshift.cli import completing, options, planned, stopping, trust, zarr_groups
+from scaleshift.cli.helping import OneOf, Verb, in_section
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
+from scaleshift.cli.results import PAGE
 from scaleshift.cli.slice_data import Asked, SliceData, read
 
 if TYPE_CHECKING:
@@ -43,73 +45,73 @@ def _components(context: click.Context, parameter: click.Parameter, text: str) -
     return int(text)
 
 
-@click.command()
-@click.argument("store")
-@click.option(
-    "--model",
-    type=click.Path(path_type=Path),
-    help="The trained model: .onnx (extra onnx) or .skops (extra skops). It is run on the features, or on "
-    "the columns that it names. Pickles can run any code: they are opened with --trust-pickle alone.",
+@click.command(
+    cls=Verb,
+    examples="""
+scaleshift slices study.zarr --model classifier.skops --output results
+scaleshift slices study.zarr --model m.onnx --select "sample != S01 and sample != S02"
+scaleshift slices study.zarr --predictions predicted --select "day == 3"
+scaleshift slices data.zarr --embeddings embedding --targets label --predictions probability
+""",
 )
-@trust.of_models
-@click.option(
-    "--predictions",
-    metavar="COLUMN",
-    help="In place of --model: a column of obs (predicted labels, or the probability of the second of two "
-    "labels), a column of X (that probability), or columns A,B,... of X, one probability a label.",
+@options.store
+@in_section(
+    "The model",
+    click.option(
+        "--model",
+        type=click.Path(path_type=Path),
+        help="The trained model: .onnx (extra onnx) or .skops (extra skops). It is run on the features, or "
+        "on the columns that it names. Pickles can run any code: they are opened with --trust-pickle alone.",
+    ),
+    trust.of_models,
+    click.option(
+        "--predictions",
+        metavar="COLUMN",
+        shell_complete=completing.outcomes,
+        help="In place of --model: a column of obs (predicted labels, or the probability of the second of "
+        "two labels), a column of X (that probability), or columns A,B,... of X, one probability a label.",
+    ),
 )
-@click.option(
-    "--select",
-    help='Samples to look at: ==, !=, in (a, b), joined by "and", as in "day == 3 and sample != S01". All '
-    "where left out.",
+@in_section(
+    "Which rows",
+    options.select("look at"),
+    options.markers,
+    click.option(
+        "--embeddings", metavar="NAME", help="STORE is no study: its variable (row, d) of embeddings."
+    ),
+    click.option("--targets", metavar="NAME", help="With --embeddings: its variable (row) of true labels."),
+    options.invalid,
 )
-@options.markers
-@click.option("--embeddings", metavar="NAME", help="STORE is no study: its variable (row, d) of embeddings.")
-@click.option("--targets", metavar="NAME", help="With --embeddings: its variable (row) of true labels.")
-@click.option(
-    "--method",
-    type=click.Choice(list(METHODS)),
-    default="domino",
-    show_default=True,
-    help="domino: components of a mixture of embeddings, labels and predictions. spotlight: regions of "
-    "high loss.",
+@in_section(
+    "How",
+    click.option(
+        "--method",
+        type=OneOf(list(METHODS)),
+        default="domino",
+        help="domino: components of a mixture of embeddings, labels and predictions. spotlight: regions of "
+        "high loss.",
+    ),
+    click.option("--slices", "n_slices", type=click.IntRange(1), default=5, help="How many."),
+    click.option(
+        "--components",
+        default=str(DEFAULT_COMPONENTS),
+        metavar="N|auto",
+        callback=_components,
+        help="Of domino's mixture; auto compares 5 to 40, in the same passes.",
+    ),
+    click.option("--seed", default=0, help="Of the start, and of the rows held out."),
 )
-@click.option("--slices", "n_slices", type=click.IntRange(1), default=5, show_default=True, help="How many.")
-@click.option(
-    "--components",
-    default=str(DEFAULT_COMPONENTS),
-    show_default=True,
-    metavar="N|auto",
-    callback=_components,
-    help="Of domino's mixture; auto compares 5 to 40, in the same passes.",
+@options.results(
+    options.output_of(f"{PAGE}, {TABLE}, {PICTURE}, {RESULT} and the fitted {SLICER} (ss.load opens it)"),
+    click.option(
+        "--memberships",
+        is_flag=True,
+        help=f"Write {MEMBERSHIPS} too: how much each row belongs to each slice, (row, slice).",
+    ),
+    options.as_json,
+    options.quiet,
 )
-@click.option(
-    "--invalid",
-    type=click.Choice(["raise", "drop"]),
-    default="raise",
-    show_default=True,
-    help="What to do with rows that hold NaN or infinite values.",
-)
-@click.option("--seed", default=0, show_default=True, help="Of the start, and of the rows held out.")
-@click.option(
-    "--checkpoint",
-    type=click.Path(file_okay=False, path_type=Path),
-    callback=stopping.from_checkpoint,
-    help="Folder for the state of the fit: the same command goes on from there after it was killed.",
-)
-@click.option(
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    callback=options.folder,
-    help=f"Folder to write {TABLE}, {PICTURE}, {RESULT} and the fitted {SLICER} (ss.load opens it) to.",
-)
-@click.option(
-    "--memberships",
-    is_flag=True,
-    help=f"Write {MEMBERSHIPS} too: how much each row belongs to each slice, (row, slice).",
-)
-@planned.option
-@options.all_of(options.as_json, options.quiet, options.scheduler)
+@options.running(options.scheduler, stopping.checkpoint("the state of the fit"), planned.option)
 @click.pass_context
 def slices(
     context: click.Context,
@@ -135,12 +137,6 @@ def slices(
 
     Leave out the samples that the model was trained on, as the second line below does: a model fails less on
     what it has seen.
-
-    \b
-    scaleshift slices study.zarr --model classifier.skops --output results
-    scaleshift slices study.zarr --model m.onnx --select "sample != S01 and sample != S02"
-    scaleshift slices study.zarr --predictions predicted --select "day == 3"
-    scaleshift slices data.zarr --embeddings embedding --targets label --predictions probability
     """
     asked = Asked(**given)
     asked.check()
@@ -210,7 +206,7 @@ def _described(slicer: Any, asked: Asked) -> xr.Dataset:
 
 
 def write(slicer: Any, data: SliceData, result: xr.Dataset, output: Path, memberships: bool) -> list[str]:
-    """Write table, picture, result, slicer and memberships; the remarks returned say what was written.
+    """Write page, table, picture, result, slicer and memberships; the remarks returned say what was written.
 
     Memberships of an earlier run that this one does not write are removed: they would be taken for its own.
     """
@@ -218,9 +214,10 @@ def write(slicer: Any, data: SliceData, result: xr.Dataset, output: Path, member
 
     report.slice_table(result, output / TABLE)
     report.slice_plot(result, output / PICTURE)
+    report.page(result, output / PAGE)
     zarr_groups.write(result, output / RESULT)
     slicer.save(output / SLICER)
-    names, remarks = [TABLE, PICTURE, RESULT, SLICER], []
+    names, remarks = [PAGE, TABLE, PICTURE, RESULT, SLICER], []
     if memberships:
         zarr_groups.write(_memberships(slicer, data, result), output / MEMBERSHIPS)
         names.append(MEMBERSHIPS)
@@ -256,7 +253,7 @@ def _memberships(slicer: Any, data: SliceData, result: xr.Dataset) -> xr.Dataset
 def deliver(result: xr.Dataset, remarks: list[str], as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.table import printable
+    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))

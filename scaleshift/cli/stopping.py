@@ -51,6 +51,16 @@ def from_checkpoint(context: click.Context, parameter: click.Parameter, path: Pa
     return path
 
 
+def checkpoint(what: str) -> Callable[[Any], Any]:
+    """The option --checkpoint of a verb that keeps this."""
+    return click.option(
+        "--checkpoint",
+        type=click.Path(file_okay=False, path_type=Path),
+        callback=from_checkpoint,
+        help=f"Folder for {what}: the same command goes on from there after it was killed.",
+    )
+
+
 @contextlib.contextmanager
 def heard() -> Iterator[None]:
     """Ctrl-C and SIGTERM raise `Stopped` while this lasts; a second one ends the process at once."""

@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
-from scaleshift.cli.options import all_of, names
+from scaleshift.cli import completing
+from scaleshift.cli.helping import OneOf, in_section
+from scaleshift.cli.options import names
 
 
 def _transform(context: click.Context, parameter: click.Parameter, given: Sequence[str]) -> Any:
@@ -26,7 +28,8 @@ def _markers(context: click.Context, parameter: click.Parameter, text: str | Non
     return text if text is None or text == "common" else names(text)
 
 
-describe_study = all_of(
+describe_study = in_section(
+    "What the files hold",
     click.option(
         "--meta",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -43,41 +46,43 @@ describe_study = all_of(
         metavar="common|A,B,...",
         help="Features: those that all files have, or these. Where left out: all, which all files must have.",
     ),
+    click.option("--sample", help="Column that holds the sample of each row, of tables and AnnData files."),
+    click.option(
+        "--duplicates",
+        type=OneOf(["raise", "rename"]),
+        default="raise",
+        help="What to do with channels of the same name.",
+    ),
+    click.option(
+        "--data-sets",
+        type=OneOf(["raise", "split"]),
+        default="raise",
+        help="What to do with files that hold several data sets.",
+    ),
+)
+treat = in_section(
+    "What is done to intensities",
     click.option(
         "--transform",
         multiple=True,
         callback=_transform,
         metavar="NAME",
-        help="auto, none, arcsinh:COFACTOR or logicle; for one marker MARKER=NAME. Can be repeated.",
+        shell_complete=completing.some_of("auto", "none", "arcsinh:", "logicle"),
+        help="auto, none, arcsinh:COFACTOR or logicle; for one marker MARKER=NAME. Can be repeated. Where "
+        "left out: auto, by the instrument.",
     ),
     click.option(
         "--compensation",
         default="auto",
-        show_default=True,
         metavar="auto|none|FILE",
+        shell_complete=completing.some_of("auto", "none"),
         help="By each file's own matrix, not at all, or by the matrix in a CSV file.",
     ),
     click.option(
         "--scaling",
-        type=click.Choice(["none", "robust", "z"]),
+        type=OneOf(["none", "robust", "z"]),
         default="none",
-        show_default=True,
         callback=lambda context, parameter, value: None if value == "none" else value,
         help="Of each sample by itself: by its 1 % and 99 % quantiles, or its mean and deviation.",
     ),
-    click.option(
-        "--duplicates",
-        type=click.Choice(["raise", "rename"]),
-        default="raise",
-        show_default=True,
-        help="What to do with channels of the same name.",
-    ),
-    click.option(
-        "--data-sets",
-        type=click.Choice(["raise", "split"]),
-        default="raise",
-        show_default=True,
-        help="What to do with files that hold several data sets.",
-    ),
-    click.option("--sample", help="Column that holds the sample of each row, of tables and AnnData files."),
 )

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+import numpy as np
+
 from scaleshift.errors import DataError
 
 if TYPE_CHECKING:
@@ -21,10 +23,8 @@ def write(dataset: xr.Dataset, path: Path) -> None:
     from scaleshift.blocks import blas
 
     refuse_foreign(path)
-    text = {
-        name: values.astype(object) for name, values in dataset.variables.items() if values.dtype.kind == "U"
-    }
-    dataset = dataset.assign(text)  # of variable length: text of fixed width is outside the Zarr v3 spec
+    of_objects = {name: values for name, values in dataset.variables.items() if values.dtype.kind in "UO"}
+    dataset = dataset.assign({name: _storable(values) for name, values in of_objects.items()})
     staged = path.with_name(f".{path.name}-{uuid4().hex}")
     try:
         with blas.one_thread():
@@ -34,6 +34,19 @@ def write(dataset: xr.Dataset, path: Path) -> None:
         staged.rename(path)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
+
+
+def _storable(values: xr.Variable) -> xr.Variable:
+    """Objects as numbers where all that are known are such, else as text, "" where nothing is known.
+
+    Text is of variable length: that of fixed width is outside the Zarr v3 spec.
+    """
+    objects = values.values.ravel().tolist()
+    known = [value for value in objects if value is not None and value == value]
+    if known and all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
+        return values.copy(data=np.array(objects, float).reshape(values.shape))
+    told = ["" if value is None or value != value else str(value) for value in objects]
+    return values.copy(data=np.array([*told, None], object)[:-1].reshape(values.shape))
 
 
 def refuse_foreign(path: Path) -> None:

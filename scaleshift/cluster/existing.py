@@ -231,7 +231,10 @@ def _written(path: Path) -> str:
             f"{path}: {error.strerror}; `dask scheduler --scheduler-file {path}` writes it"
         ) from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ClusterError(f"{path} is no scheduler file: it holds no address ({error})") from error
+        raise ClusterError(
+            f"{path} is no scheduler file: it holds no address ({error}); `dask scheduler "
+            f"--scheduler-file {path}` writes one"
+        ) from error
     return str(address)
 
 

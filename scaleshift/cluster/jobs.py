@@ -233,7 +233,8 @@ def _made(made: Any, options: dict[str, Any]) -> Any:
     command = shlex.split(made.job_cls.submit_command or "")
     if command and shutil.which(command[0]) is None:
         raise ClusterError(
-            f"{command[0]} is not on this machine: {made.__name__} is for those that jobs are sent from"
+            f"{command[0]} is not on this machine: {made.__name__} is for those that jobs are sent from; "
+            "run this there, on a login node"
         )
     try:
         return made(**options)

@@ -239,7 +239,9 @@ def known_numbers(values: np.ndarray) -> np.ndarray:
 def _enough(rows: Rows) -> None:
     n = passes.counts(rows, "label")
     if n.sum() < LEAST_ROWS:
-        raise DataError(f"{n.sum()} rows have an outcome: {LEAST_ROWS} are needed at least")
+        raise DataError(
+            f"{n.sum()} rows have an outcome: {LEAST_ROWS} are needed at least; give more outcomes"
+        )
     if "outcome" not in rows.columns and (n > 0).sum() < 2:
         only = rows.categories("label")[n > 0].tolist()
         raise DataError(f"all rows have the label {only[0]!r}: a classifier needs two labels at least")

@@ -8,27 +8,23 @@ from typing import Any, Self
 
 import numpy as np
 import xarray as xr
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from scaleshift.blocks import graph, passes, resuming
-from scaleshift.blocks.block import Block, Invalid, Rows
+from scaleshift.blocks import resuming
+from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.plan import Plan
-from scaleshift.error import engines, result, telling
+from scaleshift.error import engines, telling
 from scaleshift.error.family import Family, Settings
 from scaleshift.error.held_out import HeldOut, held_out
 from scaleshift.error.job import job_of, methods_of
 from scaleshift.error.meanings import MEANINGS
 from scaleshift.error.observed import observed
 from scaleshift.error.targets import TargetState, named, noise_of, rows_of
-from scaleshift.errors import DataError
-from scaleshift.kernels.reference import to_numpy
+from scaleshift.fitted import Facts, Fitted
 from scaleshift.parameters import check, check_level
 
-OF_FIT = ("model", "generator", "alpha", "penalty", "n_bootstrap", "level", "tol", "refit", "scale")
 
-
-class PredictionError(BaseEstimator):
+class PredictionError(Fitted):
     """Error of a model on targets whose outcomes are not known, by parametric bootstrap at their covariates.
 
     Assumes that outcomes depend on the covariates in the target as they do in the source. What is estimated
@@ -183,6 +179,14 @@ class PredictionError(BaseEstimator):
         ------
         DataError
             Parameters without a meaning, too few rows, one label alone, values that are not finite.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X.sum(axis=1) + np.arange(200) % 2
+        >>> model = PredictionError("ols", random_state=0).fit(X, y, groups=np.arange(200) // 10)  # 20 donors
+        >>> round(model.error_cv_, 1)  # on donors that the model did not see
+        0.3
         """
         self._check(*MEANINGS)
         check_level(self.level)
@@ -217,10 +221,21 @@ class PredictionError(BaseEstimator):
             effective_sample_size, far, unreliable, flag (target); error_in_sample (method); error_cv. One
             number is ``found["error"].loc["site B", "direct"]``: in ``found.sel(method=...)`` `method` is an
             argument of xarray's own.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X.sum(axis=1) + np.arange(200) % 2
+        >>> model = PredictionError("ols", random_state=0).fit(X, y)
+        >>> found = model.predict({"near": X[:50], "far": 20 * X[:50]})
+        >>> found["error"].loc[:, "direct"].round(1).values.tolist()
+        [0.3, 1.2]
+        >>> found["flag"].sel(target="far").item()[:46]
+        'little overlap with the source: its rows stand'
         """
         states = self._states(targets, noise)
         self._expose(states)
-        return self._answer(states)
+        return telling.answered(self, states)
 
     def update(self, targets: Any) -> xr.Dataset:
         """Add rows to targets, and tell the errors on all that they had, the past weighted by 1 - `forget`.
@@ -235,6 +250,15 @@ class PredictionError(BaseEstimator):
         xarray.Dataset
             As of `predict`, of the targets named. The rows behind `effective_sample_size`, `far` and the
             comparators are those of this update.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X.sum(axis=1) + np.arange(200) % 2
+        >>> model = PredictionError("ols", random_state=0).fit(X, y)
+        >>> nights = [model.update({"site": X[i : i + 50]})["n_rows"].item() for i in (0, 50, 100)]
+        >>> nights  # all rows so far; with forget=1 those of the night alone
+        [50.0, 100.0, 150.0]
         """
         self._check("forget")  # which may have been set after the fit
         for name, state in (newer := self._states(targets, None)).items():
@@ -242,7 +266,7 @@ class PredictionError(BaseEstimator):
             newer[name] = state if before is None else before.then(state, self.forget)
         self.targets_.update(newer)
         self._expose(newer)
-        return self._answer(newer)
+        return telling.answered(self, newer)
 
     def observed(self, X: Any, y: Any = None) -> xr.Dataset:
         """Error of the model on rows whose outcomes are known: what the expected one is held against.
@@ -288,42 +312,56 @@ class PredictionError(BaseEstimator):
         ------
         DataError
             Of estimators, which have no such score.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X.sum(axis=1) + np.arange(200) % 2
+        >>> model = PredictionError("ols", random_state=0).fit(X, y)
+        >>> near, far = model.extrapolation([[0.1, 0.0], [8.0, 8.0]])
+        >>> bool(far > 50 * near)
+        True
         """
         check_is_fitted(self, "family_")
-        rows = rows_of("X", X, self)
-        if self.family_.extrapolation(np.zeros((1, self.n_features_in_))) is None:
-            raise DataError("model is an estimator, which has no extrapolation score: pass a named model")
-        found = passes.map_rows(extrapolation_leaf, rows, family=self.family_)
-        return graph.compute(found, in_memory=True) if rows.in_memory else found
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as a Zarr store, without the rows; `scaleshift.load` reads it."""
-        from scaleshift import persistence
-
-        check_is_fitted(self, "family_")
-        try:
-            persistence.save(self, path)
-        except OSError as error:
-            raise DataError(
-                f"{os.fspath(path)} cannot be written ({error.strerror}): choose another path"
-            ) from error
+        return telling.extrapolated(self, X)
 
     @property
     def error_in_sample_(self) -> xr.DataArray:
-        """Expected loss at the source's covariates, by method."""
+        """Expected loss at the source's covariates, by method.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X.sum(axis=1) + np.arange(200) % 2
+        >>> PredictionError("ols", random_state=0).fit(X, y).error_in_sample_.round(1).values.tolist()
+        [0.3, 0.3]
+        """
         check_is_fitted(self, "family_")
         found = self.family_.error_in_sample
         return xr.DataArray(list(found.values()), {"method": list(found)}, ("method",), "error_in_sample")
 
     @property
     def replicates_(self) -> xr.Dataset:
-        """Errors of replicates: in_b (replicate), err_b (target, replicate) of the targets last asked for."""
+        """Errors of replicates: in_b (replicate), err_b (target, replicate) of the targets last asked for.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> y = X.sum(axis=1) + np.arange(200) % 2
+        >>> model = PredictionError("lasso", alpha=0.1, n_bootstrap=50, random_state=0).fit(X, y)
+        >>> found = model.predict({"near": X, "far": 3 * X})
+        >>> model.replicates_["err_b"].dims, model.replicates_["err_b"].shape
+        (('target', 'replicate'), (2, 50))
+        """
         check_is_fitted(self, "family_")
         found = xr.Dataset({"in_b": ("replicate", self.family_.in_b)})
         if not self.err_b_:
             return found
         errors = ("target", "replicate"), np.stack(list(self.err_b_.values()))
         return found.assign(err_b=errors).assign_coords(target=list(self.err_b_))
+
+    def _learned(self) -> Facts:
+        return telling.facts(self)
 
     # What these are made of ----------------------------------------------------------------------------
 
@@ -345,25 +383,6 @@ class PredictionError(BaseEstimator):
         rows: dict[str, Rows] = {name: rows_of(name, X, self, given[name]) for name, X in asked.items()}
         return telling.states(self.family_, rows, self.settings_, self.classes_, with_noise=noise is not None)
 
-    def _answer(self, states: Mapping[str, TargetState]) -> xr.Dataset:
-        fitted = {name: getattr(self.settings_, name) for name in OF_FIT}  # whatever was set since
-        fitted["method"] = self.settings_.methods
-        found = {
-            name: telling.of_target(self.family_, self.held_out_, state, self.settings_)
-            for name, state in states.items()
-        }
-        told = result.attributes(
-            {**self.get_params(), **fitted},
-            seed=self.seed_,
-            loss=result.loss_name(self.settings_.loss),
-            generator=self.generator_,
-        )
-        features = range(self.n_features_in_) if self.markers_ is None else self.markers_
-        family = self.family_
-        return result.dataset(
-            found, self.settings_.methods, family.error_in_sample, family.cv_error, features, told
-        )
-
     def _expose(self, states: Mapping[str, TargetState]) -> None:
         family = self.family_
         self.error_cv_, self.error_cv_se_ = family.cv_error, family.cv_error_se
@@ -371,10 +390,3 @@ class PredictionError(BaseEstimator):
         self.generator_ = str(named)  # a Gaussian family keeps its coefficients under the other name
         self.sigma2_ = float(getattr(family, "sigma2", np.nan))
         self.err_b_ = {name: family.err_b(state.sums) for name, state in states.items()}
-
-
-def extrapolation_leaf(block: Block, family: Family) -> np.ndarray:
-    """Scores of one block's rows."""
-    found = family.extrapolation(to_numpy(block.x).astype(np.float64))
-    assert found is not None
-    return found

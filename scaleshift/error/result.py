@@ -11,6 +11,7 @@ import xarray as xr
 
 from scaleshift.error.comparators import NORM
 from scaleshift.error.family import Answer
+from scaleshift.fitted import written
 from scaleshift.user_objects import name_of
 
 CITATION = (
@@ -146,7 +147,7 @@ def attributes(parameters: Mapping[str, Any], **more: Any) -> dict[str, Any]:
 def _in_text(value: Any) -> Any:
     """Names as a list of them; anything else as it is written in Python."""
     names = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
-    return list(value) if names else repr(value)
+    return list(value) if names else written(value)
 
 
 def loss_name(loss: Any) -> str:

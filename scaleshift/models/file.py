@@ -25,6 +25,19 @@ class ModelFile:
 
     To workers it travels as the model itself. Trust is not kept: what is loaded in another process has to be
     trusted there again, by `trust` or `of`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> import skops.io
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = np.arange(8.0)[:, None], np.repeat(["healthy", "ill"], 4)
+    >>> with TemporaryDirectory() as folder:
+    ...     skops.io.dump(LogisticRegression().fit(X, y), f"{folder}/model.skops")
+    ...     model = ModelFile.of(f"{folder}/model.skops")
+    >>> model.predict([[1.0], [6.0]]).tolist(), len(model.checksum)
+    (['healthy', 'ill'], 64)
     """
 
     path: str  # absolute
@@ -41,6 +54,12 @@ class ModelFile:
         ------
         DataError
             As `open_model` does.
+
+        Examples
+        --------
+        >>> ModelFile.of("model.skops")
+        Traceback (most recent call last):
+        scaleshift.errors.DataError: ...model.skops: No such file or directory; expected a model, ...
         """
         location = Path(os.path.abspath(path))
         refuse_unknown(location, trusted, trust_pickle)
@@ -50,7 +69,14 @@ class ModelFile:
         return found
 
     def trust(self, trusted: Collection[str] = (), trust_pickle: bool = False) -> ModelFile:
-        """The same, trusted by this process, as in `open_model`; no other content of the file is."""
+        """The same, trusted by this process, as in `open_model`; no other content of the file is.
+
+        Examples
+        --------
+        >>> forest = ModelFile("forest.skops", ("sklearn.tree._tree.Tree",), "SHA-256")  # of a saved model
+        >>> forest.trust(forest.trusted).trusted
+        ('sklearn.tree._tree.Tree',)
+        """
         refuse_patterns(trusted)
         types, may_run = _trusts.get(self.checksum, (frozenset(), False))
         _trusts[self.checksum] = types | set(trusted), may_run or trust_pickle
@@ -64,6 +90,12 @@ class ModelFile:
         ------
         DataError
             If the file is gone, is not what it was, or is not trusted by this process.
+
+        Examples
+        --------
+        >>> ModelFile("gone.skops", (), "its SHA-256").opened  # the file has gone since
+        Traceback (most recent call last):
+        scaleshift.errors.DataError: gone.skops: No such file or directory; expected a model, .onnx or .skops
         """
         return _opened(self.path, self.checksum, *_trusts.get(self.checksum, (frozenset(), False)))
 

@@ -63,7 +63,7 @@ def refuse_elsewhere(content: bytes, name: str) -> None:
         if isinstance(error, DataError):
             raise
         raise DataError(
-            f"{name} cannot be opened by onnxruntime: it is no ONNX file, or a damaged one"
+            f"{name} cannot be opened by onnxruntime: it is no ONNX file, or a damaged one; export it again"
         ) from None
 
 

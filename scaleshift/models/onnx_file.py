@@ -89,7 +89,10 @@ def read(content: bytes, name: str) -> OnnxModel:
     try:
         session = session_of(content)
     except Exception as error:
-        raise DataError(f"{name} cannot be opened by onnxruntime ({_first_line(error)})") from error
+        raise DataError(
+            f"{name} cannot be opened by onnxruntime ({_first_line(error)}); export it again, or update "
+            "onnxruntime"
+        ) from error
     inputs, dtype, n_features = _inputs(session.get_inputs(), name)
     output, label = _outputs(session.get_outputs(), name)
     names = inputs if len(inputs) > 1 else None

@@ -129,7 +129,7 @@ class Predictor:
         fine = np.isfinite(found).all(axis=1)
         if not fine.all():
             row = start + int(np.flatnonzero(~fine)[0])
-            raise DataError(f"{what} gave NaN or infinite values, first in row {row}: not probabilities")
+            raise DataError(f"{what} gave NaN or infinite values, first in row {row}: expected probabilities")
         return found if self.positions is None else found[:, self.positions]
 
     def _one_hot(self, found: np.ndarray, n: int) -> np.ndarray:
@@ -196,7 +196,13 @@ def _positions(model: Any, known: np.ndarray | None, asked: np.ndarray | None) -
 
 
 def other_classes(model: Any, theirs: Sequence[Any], ours: Sequence[Any]) -> str:
-    """What is wrong with a model of other classes, both named."""
+    """What is wrong with a model of other classes, both named.
+
+    Examples
+    --------
+    >>> other_classes(object(), ["B", "T"], ["B", "NK"])
+    'object knows the classes B, T, the labels are B, NK: relabel one of them so that they agree'
+    """
     kinds = {type(label).__name__ for label in theirs}, {type(label).__name__ for label in ours}
     types = (
         f" ({'/'.join(sorted(kinds[0]))} against {'/'.join(sorted(kinds[1]))})"
@@ -231,7 +237,14 @@ def _check_order(predictor: Predictor, x: np.ndarray, known: np.ndarray | None) 
 
 
 def name_of_model(model: Any) -> str:
-    """What a model is called in messages: by its file, or its class."""
+    """What a model is called in messages: by its file, or its class.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> name_of_model(Ridge())
+    'Ridge'
+    """
     return model.name if isinstance(model, OnnxModel) else type(model).__name__
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import xarray as xr
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift import parameters
@@ -17,10 +16,9 @@ from scaleshift.blocks import blas
 from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.resuming import seed_of
 from scaleshift.blocks.rows import as_rows
-from scaleshift.quantify import learned, pieces, remarks, result
-from scaleshift.quantify.baseline import Baseline
+from scaleshift.fitted import Facts, Fitted
+from scaleshift.quantify import learned, pieces, result, telling
 from scaleshift.quantify.features import Embedding, ExplicitEmbedding, FeatureMap, Source
-from scaleshift.quantify.flags import flag
 from scaleshift.quantify.keeping import kept_of
 from scaleshift.quantify.matching import Matcher
 from scaleshift.quantify.mixtures import Mixture, Resampled
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
     from scaleshift.blocks.planner import Planner
 
 
-class Quantifier(BaseEstimator, ABC):
+class Quantifier(Fitted):
     """Class proportions of unlabelled samples, from mean features of the classes and of the samples.
 
     A family of methods says which features (`_feature_map`), how class means and a sample's mean become
@@ -99,6 +97,14 @@ class Quantifier(BaseEstimator, ABC):
         ------
         DataError
             Without labels or labelled rows, with rows that are not finite (unless ``invalid="drop"``).
+
+        Examples
+        --------
+        >>> import scaleshift as ss
+        >>> cells = ss.as_cells([[0.0], [0.1], [5.0], [5.1]], label=["B", "B", "T", None])
+        >>> model = ss.DFM(bandwidth=1.0, random_state=0).fit(cells)  # the last cell is not gated
+        >>> model.class_counts_.tolist()
+        [2, 1]
         """
         self._check()
         features = self._feature_map()
@@ -151,6 +157,15 @@ class Quantifier(BaseEstimator, ABC):
         DataError
             If a marker is missing, rows are not finite (unless ``invalid="drop"``), a parameter has no
             meaning, or `checkpoint` is of other rows or of another model.
+
+        Examples
+        --------
+        >>> import scaleshift as ss
+        >>> model = ss.DFM(bandwidth=1.0, random_state=0)
+        >>> model = model.fit([[0.0], [0.1], [5.0], [5.1]], ["B", "B", "T", "T"])
+        >>> found = model.predict([[0.0], [0.1], [0.1], [5.0], [5.1]], sample=["S1", "S1", "S1", "S1", "S2"])
+        >>> found["proportion"].sel(sample="S1", label="B").round(1).item()
+        0.7
         """
         check_is_fitted(self, "source_")
         self._check()  # set_params may have been called since the fit
@@ -272,6 +287,15 @@ class Quantifier(BaseEstimator, ABC):
         DataError
             If the maps, markers or numbers of folds differ, for the exact kernel, or if both sources hold a
             sample of the same name.
+
+        Examples
+        --------
+        >>> import scaleshift as ss
+        >>> here = ss.DFM(bandwidth=1.0, random_state=0).fit([[0.0], [0.1], [5.0]], ["B", "B", "T"])
+        >>> there = ss.DFM(here.embedding_).fit([[5.1], [9.0]], ["T", "NK"])  # elsewhere, the same map
+        >>> both = here.merge(there)
+        >>> both.labels_.tolist(), both.class_counts_.tolist()
+        (['B', 'NK', 'T'], [2, 1, 2])
         """
         for model in (self, other):
             check_is_fitted(model, "source_")
@@ -281,11 +305,8 @@ class Quantifier(BaseEstimator, ABC):
         found.update(source_=source, **learned.attributes(source, self.embedding_, self.soft))
         return merged._set(found)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as a Zarr store, without the cells; `scaleshift.load` reads it."""
-        from scaleshift import persistence
-
-        persistence.save(self, path)
+    def _learned(self) -> Facts:
+        return telling.facts(self)
 
     def _improved(
         self, rows: Rows, matcher: Matcher, answers: dict[str, np.ndarray]
@@ -354,31 +375,8 @@ class Quantifier(BaseEstimator, ABC):
         unknown = shares[:, c] if self.soft else np.full((len(samples), 3), np.nan)
         numbers: dict[str, Any] = {name: placed(answers[name]) for name in ("distance", "misfit", "p_value")}
         numbers |= {name: placed(answers[name], 0) for name in ("n_cells", "n_invalid")}
-        numbers["flag"] = self._flags(numbers, unknown, shares)
+        numbers["flag"] = telling.flags(self, numbers, unknown, shares)
         numbers["unknown_baseline"] = self.unknown_baseline_ if self.soft else np.nan
         return result.assembled(
-            samples, self.labels_, self.class_counts_, proportion, unknown, numbers, self._result_attributes()
+            samples, self.labels_, self.class_counts_, proportion, unknown, numbers, telling.attributes(self)
         )
-
-    def _flags(self, answers: dict[str, np.ndarray], unknown: np.ndarray, shares: np.ndarray) -> list[str]:
-        usual = Baseline(self.unknown_baseline_, self.misfit_baseline_)
-        always = remarks.source_reasons(self.labels_, self.class_counts_)
-        own = remarks.sample_reasons(answers, unknown, usual)
-        names = [*self.labels_[self.class_counts_ > 0], learned.unknown_name(self.labels_)]
-        sets = learned.traded(self.confounded_, self.labels_, self.soft)
-        of_labels = remarks.label_reasons(names, sets, shares, answers["n_cells"])
-        return [flag([*mine, *theirs, *always]) for mine, theirs in zip(own, of_labels, strict=True)]
-
-    def _result_attributes(self) -> dict[str, Any]:
-        return {
-            "method": self.METHOD,
-            "citation": self.CITATION,
-            "parameters": json.dumps(self.get_params(), default=str),
-            "seed": self.seed_,
-            "bandwidth": self.bandwidth_,
-            "delta_min": self.delta_min_,
-            "lambda_min": self.lambda_min_,
-            "misfit_baseline": self.misfit_baseline_,
-            "resampled": learned.resampled(self.n_bootstrap, self.resample, self.source_),
-            "source_samples": json.dumps(self.source_samples_),
-        }

@@ -150,6 +150,16 @@ class DFM(Quantifier):
         Notes
         -----
         `scaleshift.quantify.bounds` has the formula. Source: Dussap, Blanchard and Cherief-Abdellatif (2023).
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> x, y = rng.normal(size=(400, 1)), np.repeat(["a", "b"], 200)
+        >>> x[200:] += 8
+        >>> few = DFM(bandwidth=2.0, random_state=0).fit(x[::10], y[::10]).error_bound()
+        >>> many = DFM(bandwidth=2.0, random_state=0).fit(x, y).error_bound()
+        >>> bool(3 < few / many < 3.3)  # ten times the rows: a bound that is the root of ten lower
+        True
         """
         check_is_fitted(self, "source_")
         present = self.class_counts_ > 0

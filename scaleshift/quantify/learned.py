@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from scaleshift.blocks.invalid import NO_SOURCE
 from scaleshift.blocks.treatment import check_treatment
 from scaleshift.errors import DataError
 from scaleshift.quantify import geometry
@@ -26,7 +27,7 @@ def attributes(source: SourceState, embedding: Embedding, soft: bool) -> dict[st
     counts = source.class_counts
     present = counts > 0
     if not present.any():
-        raise DataError("no labelled row of the source is finite")
+        raise DataError(NO_SOURCE)
     means = source.means[present]
     found = embedding.gram(means)
     if not np.isfinite(found).all():
@@ -128,7 +129,9 @@ def check_mergeable(a: Any, b: Any) -> None:
             "the models have different feature maps: fit the other one with features=model.embedding_"
         )
     if a.markers_ != b.markers_:
-        raise DataError(f"the models have different markers: {a.markers_} and {b.markers_}")
+        raise DataError(
+            f"the models have different markers, {a.markers_} and {b.markers_}: fit both on the same"
+        )
     check_treatment(a.treatment_, b.treatment_, a.markers_)
     if a.source_.counts.shape[1] != b.source_.counts.shape[1]:
         raise DataError("one model has folds, the other not: fit both with n_bootstrap > 0, or both with 0")

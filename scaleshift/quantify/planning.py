@@ -107,5 +107,7 @@ def _rehearsal(model: Quantifier, rows: Rows, counts: np.ndarray, planner: Plann
     x: Any = to_numpy(planner.block.x(rows).result)
     like = x[np.isfinite(x).all(axis=1)][:10_000]
     if not len(like):
-        raise DataError("no row of the block that was read is finite")
+        raise DataError(
+            "no row of the block that was read is finite: mend NaN and infinite values, or explain other rows"
+        )
     return Rehearsal(rows, counts, model.bandwidth, model.criterion, seed=0, like=like)

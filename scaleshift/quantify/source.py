@@ -128,7 +128,9 @@ def merged_labels(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if np.array_equal(a, b):
         return a
     if a.dtype.kind != b.dtype.kind:
-        raise DataError(f"labels are {a.dtype.name} in one model and {b.dtype.name} in the other")
+        raise DataError(
+            f"labels are {a.dtype.name} in one model and {b.dtype.name} in the other: fit both on one type"
+        )
     return labels.order(np.concatenate([a, b]))
 
 

@@ -48,7 +48,10 @@ class SampleStates:
                 "the states come from different feature maps or numbers of folds: embed both with one model"
             )
         if self.samples.dtype.kind != other.samples.dtype.kind:
-            raise DataError(f"sample names are {self.samples.dtype.name} and {other.samples.dtype.name}")
+            raise DataError(
+                f"sample names are {self.samples.dtype.name} and {other.samples.dtype.name}: convert one "
+                "of them"
+            )
         same = np.array_equal(self.samples, other.samples)
         names = self.samples if same else labels.order(np.concatenate([self.samples, other.samples]))
         total = {

@@ -117,12 +117,16 @@ def _measured(result: xr.Dataset, labels: list[Any], share: np.ndarray) -> dict[
     place = {label: i for i, label in enumerate(result["label"].values.tolist())}
     missing = [str(label) for label in labels if label not in place]
     if missing:
-        raise DataError(f"the result lacks the label(s) {', '.join(missing)}")
+        raise DataError(
+            f"the result lacks the label(s) {', '.join(missing)}: expected all that the source holds"
+        )
     take = [place[label] for label in labels]
     found = result["proportion"].values[take]
     if not np.isfinite(found).all():
         without = [str(label) for label, value in zip(labels, found, strict=True) if not np.isfinite(value)]
-        raise DataError(f"no proportion of {', '.join(without)}")
+        raise DataError(
+            f"no proportion of {', '.join(without)}: expected a number for each label of the source"
+        )
     unknown = float(result["unknown"]) if "unknown" in result else 0.0
     inside = intervals = 0
     if "proportion_low" in result:

@@ -69,6 +69,12 @@ def about(
         rows.append(["intervals", "none were computed"])
     if gated is not None:
         rows.append(["gated", str(summarize_gated(gated))])
+    return rows + made(result)
+
+
+def made(result: xr.Dataset) -> list[list[Any]]:
+    """Pairs of a name and a value: selection, treatment, method, parameters, seeds."""
+    rows: list[list[Any]] = []
     for name in (*ATTRIBUTES, *(name for name in map(str, result.attrs) if name not in ATTRIBUTES)):
         if name in result.attrs:
             rows += _attribute(name, result.attrs[name])

@@ -16,9 +16,9 @@ from rich.text import Text
 
 from scaleshift.errors import DataError
 from scaleshift.report.auc_words import chosen, in_words, number, ranked
-from scaleshift.report.files import replacing, write_csv
+from scaleshift.report.files import save_csv
+from scaleshift.report.names import printable
 from scaleshift.report.printed import Printed
-from scaleshift.report.table import printable
 
 FEATURES = ("coef", "coef_scaled", "selected", "stability", "auc_alone", "mean_positive", "mean_negative")
 OF_RANKING = ("auc", "auc_se", "auc_binormal", "weight_positive", "weight_negative")
@@ -68,7 +68,7 @@ def auc_table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) ->
         columns: dict[str, object] = {} if name is None else {SEVERAL: [name] * len(order)}
         columns |= {"rank": np.arange(1, len(order) + 1), "feature": one["feature"].values[order]}
         tables.append(pd.DataFrame(columns | {key: one[key].values[order] for key in FEATURES}))
-    return _written(tables, path)
+    return save_csv(pd.concat(tables, ignore_index=True), path)
 
 
 def auc_path_table(path_: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.DataFrame:
@@ -109,16 +109,7 @@ def auc_path_table(path_: xr.Dataset, path: str | os.PathLike[str] | None = None
         columns["features"] = ["; ".join(map(str, features[row])) for row in used]
         table = pd.DataFrame(columns)
         tables.append(table[table["auc_binormal"].notna()])  # sizes that only another contrast has
-    return _written(tables, path)
-
-
-def _written(tables: list[pd.DataFrame], path: str | os.PathLike[str] | None) -> pd.DataFrame:
-    table = pd.concat(tables, ignore_index=True)
-    if path is not None:
-        text = [str(name) for name in table if table[name].dtype.kind not in "biuf"]
-        with replacing(path, ".csv") as temporary:
-            write_csv(table, temporary, text)
-    return table
+    return save_csv(pd.concat(tables, ignore_index=True), path)
 
 
 def auc_text(result: xr.Dataset, path_: xr.Dataset, *, width: int | None = None) -> Printed:
@@ -172,7 +163,7 @@ def auc_text(result: xr.Dataset, path_: xr.Dataset, *, width: int | None = None)
     most = MOST_ROWS if len(found) == 1 else MOST_ROWS_EACH
     for (name, one), (_, path) in zip(found, paths, strict=True):
         parts += [Text("")] if parts else []
-        parts += [Text(_headline(one, name), "bold"), _features(one, most, room)]
+        parts += [Text(headline(one, name), "bold"), _features(one, most, room)]
         parts += [Text(CAPTION, "italic"), Text("")] if one is found[-1][1] else []
         parts.append(_path(path))
         words = in_words(one, path)
@@ -181,7 +172,7 @@ def auc_text(result: xr.Dataset, path_: xr.Dataset, *, width: int | None = None)
     return Printed(*parts, width=width)
 
 
-def _headline(one: xr.Dataset, name: str | None) -> str:
+def headline(one: xr.Dataset, name: str | None) -> str:
     """What ranks what, and how well."""
     positive = one.attrs.get("positive", "")
     if name is None:

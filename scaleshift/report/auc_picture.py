@@ -9,10 +9,11 @@ import numpy as np
 import xarray as xr
 
 from scaleshift.errors import DataError
+from scaleshift.report import drawing
 from scaleshift.report.auc import FEATURES, OF_RANKING, PATH, contrasts
 from scaleshift.report.auc_words import chosen, number
 from scaleshift.report.files import write_png
-from scaleshift.report.table import short
+from scaleshift.report.names import short
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.axes import Axes
@@ -61,8 +62,6 @@ def auc_plot(result: xr.Dataset, path_: xr.Dataset, path: str | os.PathLike[str]
     >>> [axes.get_title(loc="left") for axes in figure.axes[:2]]
     ['T: AUC by number of features', '1 feature, held-out AUC 0.910']
     """
-    from matplotlib.figure import Figure
-
     every = contrasts(result, (*FEATURES, *OF_RANKING), "features", "describe()")
     paths = contrasts(path_, PATH, "path", "path_")
     if [name for name, _ in every] != [name for name, _ in paths]:
@@ -70,7 +69,7 @@ def auc_plot(result: xr.Dataset, path_: xr.Dataset, path: str | os.PathLike[str]
     shown, n = every[:MOST_CONTRASTS], min(len(every), MOST_CONTRASTS)
     bars = max(min(len(chosen(one)), MOST_BARS) for _, one in shown)
     height = n * max(bars * BAR + EXTRA, LEAST)
-    figure = Figure(figsize=(PATH_WIDTH + BARS_WIDTH, height), layout="constrained")
+    figure = drawing.figure(PATH_WIDTH + BARS_WIDTH, height)
     grid = figure.subplots(n, 2, squeeze=False, width_ratios=[PATH_WIDTH, BARS_WIDTH])
     for (left, right), (name, one), (_, part) in zip(grid, shown, paths, strict=False):
         positive = _positive(one) if name is None else name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from scaleshift.report.table import short
+from scaleshift.report.names import short
 
 FEW = 50  # positives, below which the standard error over folds says too little
 UNSTABLE = 0.5  # of the halves
@@ -30,10 +30,10 @@ def in_words(one: xr.Dataset, path: xr.Dataset) -> list[str]:
     -------
     list of str
     """
-    return [*_of_auc(one), *_of_path(one, path), *_of_features(one)]
+    return [*of_auc(one), *of_path(path), *of_features(one)]
 
 
-def _of_auc(one: xr.Dataset) -> list[str]:
+def of_auc(one: xr.Dataset) -> list[str]:
     """How far the AUC can be trusted."""
     auc, error = float(one["auc"]), float(one["auc_se"])
     if not len(chosen(one)):
@@ -59,7 +59,7 @@ def _of_auc(one: xr.Dataset) -> list[str]:
     return words
 
 
-def _of_path(one: xr.Dataset, path: xr.Dataset) -> list[str]:
+def of_path(path: xr.Dataset) -> list[str]:
     """What fewer features would attain."""
     sizes, auc, error = path["k"].values, path["auc"].values, np.nan_to_num(path["auc_se"].values)
     here = np.flatnonzero(np.equal(path["selected"].values, True))
@@ -84,7 +84,7 @@ def _of_path(one: xr.Dataset, path: xr.Dataset) -> list[str]:
     return words
 
 
-def _of_features(one: xr.Dataset) -> list[str]:
+def of_features(one: xr.Dataset) -> list[str]:
     """Which features another sample might do without, and which it might take."""
     stability, names, words = one["stability"].values, one["feature"].values, []
     features = chosen(one)

@@ -19,8 +19,8 @@ from scaleshift.errors import DataError
 from scaleshift.report import error_words as words
 from scaleshift.report.excel import Sheet, write_workbook
 from scaleshift.report.files import replacing, write_csv
+from scaleshift.report.names import printable, short
 from scaleshift.report.printed import Printed
-from scaleshift.report.table import printable, short
 
 BY_METHOD = ("error", "error_low", "error_high", "error_drawn", "mc_error")
 BY_TARGET = ("n_rows", "n_invalid", "effective_sample_size", "far", "unreliable", "flag")
@@ -136,7 +136,7 @@ def error_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     parts.append(_drawn(wide if _fits(wide, room) else _long(first, known)))
     if result.sizes["target"] > MOST_ROWS:
         parts.append(Text(f"and {result.sizes['target'] - MOST_ROWS} more: see the CSV"))
-    parts += [*(Text(line, "italic") for line in _captions(result, single))]
+    parts += [*(Text(line, "italic") for line in captions(result, single))]
     lettered = words.legend(result, known)
     if lettered:
         parts += [Text(""), Constrain(_grid(lettered), room)]
@@ -252,7 +252,7 @@ def _fits(columns: list[Column], room: int) -> bool:
     return sum(widths) + 2 * len(columns) + 1 <= room
 
 
-def _captions(result: xr.Dataset, single: bool) -> list[str]:
+def captions(result: xr.Dataset, single: bool) -> list[str]:
     """What the columns are, and how exact the numbers."""
     captions = ["far: share of rows that are further out than 99 % of the source's"]
     if np.isnan(result["error"].values).any() or np.isnan(result["far"].values).any():

@@ -9,11 +9,12 @@ import numpy as np
 import xarray as xr
 
 from scaleshift.errors import DataError
+from scaleshift.report import drawing
 from scaleshift.report import error_words as words
 from scaleshift.report.error import required
 from scaleshift.report.error_axis import Axis, axis_of
 from scaleshift.report.files import write_png
-from scaleshift.report.table import printable, short
+from scaleshift.report.names import printable, short
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.axes import Axes
@@ -67,14 +68,12 @@ def error_plot(
     >>> [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
     ['site B']
     """
-    from matplotlib.figure import Figure
-
     every = required(result)
     if not every.sizes["target"]:
         raise DataError("the result has no targets: there is nothing to draw")
     shown = _largest(every)
     n = shown.sizes["target"]
-    figure = Figure(layout="constrained")
+    figure = drawing.figure(WIDTH, ROW)
     axes = figure.subplots()
     lines = _lines(shown, above)
     axis = axis_of(shown, [value for _, value, _, _ in lines])

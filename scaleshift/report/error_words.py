@@ -7,7 +7,7 @@ import json
 import numpy as np
 import xarray as xr
 
-from scaleshift.report.table import printable, short
+from scaleshift.report.names import printable, short
 
 JOINT = "; "  # between the reasons of a flag
 UNRELIABLE = "!"

@@ -62,6 +62,15 @@ def write_png(figure: Figure, path: str | os.PathLike[str]) -> None:
         figure.savefig(temporary, dpi=DOTS)
 
 
+def save_csv(frame: pd.DataFrame, path: str | os.PathLike[str] | None) -> pd.DataFrame:
+    """Write a data frame where a path is given, under the rules of `write_csv`; give it back."""
+    if path is not None:
+        text = [str(name) for name in frame if frame[name].dtype.kind not in "biufmM"]
+        with replacing(path, ".csv") as temporary:
+            write_csv(frame, temporary, text)
+    return frame
+
+
 def write_csv(frame: pd.DataFrame, path: Path, text: list[str]) -> None:
     """Write a data frame; an apostrophe goes before what a spreadsheet would run.
 

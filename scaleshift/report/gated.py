@@ -16,7 +16,7 @@ from scaleshift.cells.problem import several
 from scaleshift.cells.schema import check_cells
 from scaleshift.errors import DataError
 from scaleshift.report.files import replacing, write_csv
-from scaleshift.report.table import require
+from scaleshift.report.proportions import require
 
 ESTIMATES = {"estimated": "proportion", "low": "proportion_low", "high": "proportion_high"}
 
@@ -98,6 +98,12 @@ class GatedSummary:
         Share of the intervals that hold the gated share; NaN without intervals.
     ungated : tuple of float
         Smallest and largest share of cells without a label, of samples that have labels.
+
+    Examples
+    --------
+    >>> summary = GatedSummary(4, 0.02, largest_difference=0.05, inside=np.nan, ungated=(0.0, 0.1))
+    >>> str(summary)
+    'proportions differ by 2.0 percentage points on average, by 5.0 at most'
     """
 
     n: int

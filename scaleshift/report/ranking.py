@@ -15,8 +15,8 @@ from rich.text import Text
 
 from scaleshift.errors import DataError
 from scaleshift.report.files import replacing, write_csv
+from scaleshift.report.names import printable
 from scaleshift.report.printed import Printed
-from scaleshift.report.table import printable
 
 COLUMNS = ("error", "error_se", "unknown_error", "coverage", "seconds", "flag")
 WIDE = 100  # characters a line from which standard errors have room
@@ -58,7 +58,7 @@ def league(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd
     0   mlls         True  sample left out    0.1
     1     cc        False  sample left out    0.2
     """
-    ranked = _ranked(result)
+    ranked = ranked(result)
     rows = ranked[list(COLUMNS)].reset_coords(drop=True).to_dataframe(dim_order=["method", "setting"])
     rows = rows.reset_index()
     rows.insert(1, "recommended", rows["method"] == result.attrs["recommendation"])
@@ -100,7 +100,7 @@ def league_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     >>> league_text(result.assign_attrs(advice)).renderables[-1].plain
     'recommended: mlls, the least error'
     """
-    ranked = _ranked(result)
+    ranked = ranked(result)
     spread = (Console().width if width is None else width) >= WIDE
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     shown.add_column("method", no_wrap=True)
@@ -115,7 +115,7 @@ def league_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     return Printed(shown, *notes, *flags, advice, width=width)
 
 
-def _ranked(result: xr.Dataset) -> xr.Dataset:
+def ranked(result: xr.Dataset) -> xr.Dataset:
     """The same with the best method first; those without a score come last."""
     missing = [name for name in (*COLUMNS, "score") if name not in result]
     if missing or not {"recommendation", "reason"} <= set(result.attrs):

@@ -16,9 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from scaleshift.errors import DataError
+from scaleshift.report import drawing
 from scaleshift.report.files import replacing, write_csv, write_png
+from scaleshift.report.names import printable, short
 from scaleshift.report.printed import Printed
-from scaleshift.report.table import printable, short
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.axes import Axes
@@ -124,7 +125,7 @@ def slice_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     0  5.0 % of rows
     """
     result = _required(result)
-    errors = _has_errors(result)
+    errors = has_errors(result)
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     outcome = ("errors %", "interval") if errors else ("mean loss", "elsewhere")
     for heading in ("slice", "rows", "share %", *outcome, "q"):
@@ -138,16 +139,16 @@ def slice_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
         sentences.add_row(Text(str(one["slice"].item())), Text(printable(one["words"].item())))
         if one["flag"].item() not in one["words"].item():  # as a rule the sentence ends with it
             sentences.add_row(Text("!"), Text(printable(one["flag"].item()), "italic"))
-    caption = Text(_caption(result, errors), "italic")
-    return Printed(shown, caption, Text(""), Constrain(sentences, width), width=width)
+    told = Text(caption(result, errors), "italic")
+    return Printed(shown, told, Text(""), Constrain(sentences, width), width=width)
 
 
 def _numbers(one: xr.Dataset, errors: bool) -> list[str]:
     """Cells of one slice."""
-    cells = [str(one["slice"].item()), _count(one["size"].item()), _per_cent(one["share"].item())]
+    cells = [str(one["slice"].item()), _count(one["size"].item()), per_cent(one["share"].item())]
     if errors:
-        low, high = _per_cent(one["error_low"].item()), _per_cent(one["error_high"].item())
-        cells += [_per_cent(one["error_rate"].item()), "-" if low == high == "-" else f"{low} to {high}"]
+        low, high = per_cent(one["error_low"].item()), per_cent(one["error_high"].item())
+        cells += [per_cent(one["error_rate"].item()), "-" if low == high == "-" else f"{low} to {high}"]
     else:
         rest = one["loss"].item() - one["loss_gap"].item() if "loss_gap" in one else np.nan
         cells += ["-" if np.isnan(value) else f"{value:.3g}" for value in (one["loss"].item(), rest)]
@@ -155,7 +156,7 @@ def _numbers(one: xr.Dataset, errors: bool) -> list[str]:
     return [*cells, "-" if np.isnan(q) else f"{q:.1g}" if q >= 1e-4 else "<1e-4"]
 
 
-def _caption(result: xr.Dataset, errors: bool) -> str:
+def caption(result: xr.Dataset, errors: bool) -> str:
     """What the numbers are of."""
     parts = []
     if errors and "overall_error_rate" in result:
@@ -200,15 +201,13 @@ def slice_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -
     >>> [axes.get_title(loc="left") for axes in slice_plot(_example()).axes]
     ['errors by slice (dashed: all rows)', 'slice 0: 5 % of rows, 40 % wrong']
     """
-    from matplotlib.figure import Figure
-
     result = _required(result)
     panels = min(result.sizes["slice"], MOST_PANELS) if "difference" in result else 0
     columns = min(COLUMNS, panels + 1)
     rows = math.ceil((panels + 1) / columns)
     bars = max(min(MOST_FEATURES, max(result.sizes.get("feature", 0), result.sizes["slice"])), 3)
     height = rows * (bars * BAR + PANEL_EXTRA)
-    figure = Figure(figsize=(columns * PANEL_WIDTH, height), layout="constrained")
+    figure = drawing.figure(columns * PANEL_WIDTH, height)
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     _draw_errors(grid[0], result)
     for axes, one in zip(grid[1 : panels + 1], _slices(result), strict=False):
@@ -224,7 +223,7 @@ def _draw_errors(axes: Axes, result: xr.Dataset) -> None:
     """One bar a slice, its interval, and the line of all rows."""
     from matplotlib.ticker import PercentFormatter
 
-    errors = _has_errors(result)
+    errors = has_errors(result)
     name, overall = ("error_rate", "overall_error_rate") if errors else ("loss", "overall_loss")
     values = np.nan_to_num(result[name].values)
     places = np.arange(len(values))
@@ -261,9 +260,9 @@ def _draw_profile(axes: Axes, one: xr.Dataset, reach: float) -> None:
 
 
 def _title(one: xr.Dataset) -> str:
-    title = f"slice {one['slice'].item()}: {_per_cent(one['share'].item())} % of rows"
+    title = f"slice {one['slice'].item()}: {per_cent(one['share'].item())} % of rows"
     if np.isfinite(one["error_rate"].item()):
-        title += f", {_per_cent(one['error_rate'].item())} % wrong"
+        title += f", {per_cent(one['error_rate'].item())} % wrong"
     elif np.isfinite(one["loss"].item()):
         title += f", mean loss {one['loss'].item():.3g}"
     doubt = textwrap.shorten(printable(one["flag"].item()), 48, placeholder="…")
@@ -286,20 +285,9 @@ def _reach(result: xr.Dataset) -> float:
 # Small things ------------------------------------------------------------------------------------------
 
 
-def is_slices(result: xr.Dataset) -> bool:
-    """Whether a result is what a slicer's ``describe`` returns.
-
-    Examples
-    --------
-    >>> is_slices(_example()), is_slices(xr.Dataset())
-    (True, False)
-    """
-    return "slice" in result.dims and all(name in result for name in NEEDED)
-
-
 def _required(result: xr.Dataset) -> xr.Dataset:
     """The result in memory: it is small, and lazy where it was opened from a store."""
-    if not is_slices(result):
+    if "slice" not in result.dims or not all(name in result for name in NEEDED):
         raise DataError(
             f"this describes no slices: it has the variables {sorted(map(str, result))}, expected "
             f"{list(NEEDED)} over (slice); pass the Dataset that a slicer's describe returns"
@@ -311,7 +299,8 @@ def _slices(result: xr.Dataset) -> list[xr.Dataset]:
     return [result.isel(slice=i) for i in range(result.sizes["slice"])]
 
 
-def _has_errors(result: xr.Dataset) -> bool:
+def has_errors(result: xr.Dataset) -> bool:
+    """Whether it is known of some slice which rows are wrong; else there are losses alone."""
     return bool(np.isfinite(result["error_rate"].values).any())
 
 
@@ -320,7 +309,7 @@ def _count(size: float) -> str:
     return "-" if np.isnan(size) else f"{size:.0f}" if float(size).is_integer() else f"{size:.1f}"
 
 
-def _per_cent(share: float) -> str:
+def per_cent(share: float) -> str:
     """With two digits that say something."""
     if np.isnan(share):
         return "-"

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 import xarray as xr
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift import checkpoint
 from scaleshift.blocks import graph, noise, passes
 from scaleshift.blocks.block import Block, Invalid, Rows
 from scaleshift.errors import DataError
+from scaleshift.fitted import Facts, Fitted
 from scaleshift.kernels.mixture import Outcomes
 from scaleshift.parameters import check, is_whole
+from scaleshift.slices import telling
 from scaleshift.slices.describing import description
 from scaleshift.slices.describing.profile import profile
 from scaleshift.slices.inputs import Given, given, refuse_other_order
@@ -64,7 +65,7 @@ class Begun(NamedTuple):
     state: Any  # in which an earlier one was killed; None at the beginning
 
 
-class Slicer(BaseEstimator, ABC):
+class Slicer(Fitted):
     """Slices of data where a model fails: what all slicers answer, and how each begins and ends its fit."""
 
     METHOD: str
@@ -105,6 +106,15 @@ class Slicer(BaseEstimator, ABC):
         numpy.ndarray or dask.array.Array of int64, shape (n, n_slices)
             1 where a row belongs to a slice: to one at most of a mixture, to any number of spotlights, which
             overlap; a row of zeros belongs to none. Lazy for Dask input.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scaleshift import SpotlightSlicer
+        >>> X = np.random.default_rng(0).normal(size=(200, 2)) + 9 * (np.arange(200) > 179)[:, None]
+        >>> slicer = SpotlightSlicer(0.1, n_slices=1, random_state=0).fit(embeddings=X, losses=X[:, 0] > 5)
+        >>> slicer.predict(embeddings=[[0.0, 0.0], [9.0, 9.0]]).ravel().tolist()
+        [0, 1]
         """
         return self._map(assigned_leaf, given(data, embeddings, targets, pred_probs, losses), np.int64)
 
@@ -127,6 +137,15 @@ class Slicer(BaseEstimator, ABC):
         -------
         numpy.ndarray or dask.array.Array of float64, shape (n, n_slices)
             In [0, 1], best slice first. Lazy for Dask input.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scaleshift import SpotlightSlicer
+        >>> X = np.random.default_rng(0).normal(size=(200, 2)) + 9 * (np.arange(200) > 179)[:, None]
+        >>> slicer = SpotlightSlicer(0.1, n_slices=1, random_state=0).fit(embeddings=X, losses=X[:, 0] > 5)
+        >>> slicer.predict_proba(embeddings=[[0.0, 0.0], [9.0, 9.0]]).ravel().round(1).tolist()
+        [0.0, 1.0]
         """
         return self._map(membership_leaf, given(data, embeddings, targets, pred_probs, losses), np.float64)
 
@@ -138,7 +157,18 @@ class Slicer(BaseEstimator, ABC):
         pred_probs: Any = "pred_probs",
         losses: Any = None,
     ) -> Any:
-        """The same as `predict_proba`, under the name that pipelines and domino's users know."""
+        """The same as `predict_proba`, under the name that pipelines and domino's users know.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from scaleshift import SpotlightSlicer
+        >>> X, losses = np.arange(100.0)[:, None], np.arange(100) > 80
+        >>> slicer = SpotlightSlicer(0.1, 50, n_slices=2, random_state=0).fit(embeddings=X, losses=losses)
+        >>> slicer.transform(embeddings=X).shape  # two new features of each row
+        (100, 2)
+        """
         return self.predict_proba(data, embeddings, targets, pred_probs, losses)
 
     def describe(
@@ -214,11 +244,8 @@ class Slicer(BaseEstimator, ABC):
         refuse_other_order(data, beside)
         return description.describe(self, found, asked)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as a Zarr store, without the rows; `scaleshift.load` reads it."""
-        from scaleshift import persistence
-
-        persistence.save(self, path)
+    def _learned(self) -> Facts:
+        return telling.facts(self)
 
     # For the slicers themselves ------------------------------------------------------------------------
 
@@ -254,14 +281,16 @@ class Slicer(BaseEstimator, ABC):
         `given` is what else was given to the fit, as a fingerprint can hold it.
         """
         if found.is_empty:
-            raise DataError("there are no rows to learn slices from")
+            raise DataError("there are no rows to learn slices from: pass some")
         resumed = checkpoint.read(self.checkpoint)
         seed = noise.seed_of(self.random_state) if resumed is None else resumed.seed
         kind = learn_kind(found)
         rows = kind.rows(found, self.invalid)
         seen = survey(rows, kind, self._n_components is not None, seed, self._holdout)
         if not seen.n_rows:
-            raise DataError("all rows have the weight 0: nothing can be learned from them")
+            raise DataError(
+                "all rows have the weight 0: nothing can be learned from them; give some a weight above 0"
+            )
         warn_of(kind, seen.error, seen.n_rows)
         preparation = Preparation(kind, self._projection(seen), self._dtype, seed, self._holdout)
         parameters = {name: value for name, value in self.get_params().items() if name != "checkpoint"}

@@ -212,6 +212,18 @@ class DominoSlicer(Slicer):
         -----
         sklearn.exceptions.ConvergenceWarning
             If `max_iter` passes were not enough.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scaleshift import DominoSlicer
+        >>> rng = np.random.default_rng(0)
+        >>> y = np.repeat([0, 1], 100)
+        >>> X = rng.normal(6 * y[:, None], size=(200, 2))
+        >>> predicted = np.where(np.arange(200) < 150, y, 0.0)  # half of the ones are taken for zeros
+        >>> slicer = DominoSlicer(1, n_mixture_components=3, random_state=0).fit(None, X, y, predicted)
+        >>> int(slicer.predict(None, X, y, predicted).sum())
+        50
         """
         self._check()
         passed = {"init_resp": init_resp is not None}
@@ -252,6 +264,20 @@ class DominoSlicer(Slicer):
         -------
         numpy.ndarray or dask.array.Array of float64, shape (n, n_slices)
             Or (n, n_mixture_components). Lazy for Dask input.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from scaleshift import DominoSlicer
+        >>> rng = np.random.default_rng(0)
+        >>> y = np.repeat([0, 1], 100)
+        >>> X = rng.normal(6 * y[:, None], size=(200, 2))
+        >>> predicted = np.where(np.arange(200) < 150, y, 0.0)  # half of the ones are taken for zeros
+        >>> slicer = DominoSlicer(1, n_mixture_components=3, random_state=0).fit(None, X, y, predicted)
+        >>> slicer.predict_proba(None, X[::199], y[::199], predicted[::199]).round(2).tolist()
+        [[0.0], [1.0]]
+        >>> slicer.predict_proba(None, X[::199], y[::199], predicted[::199], all_components=True).sum(axis=1)
+        array([1., 1.])
         """
         found = given(data, embeddings, targets, pred_probs, losses)
         if not all_components:
@@ -270,7 +296,7 @@ class DominoSlicer(Slicer):
 
     @property
     def mm(self) -> Self:
-        """The mixture model: this object itself, for those who write ``slicer.mm.means_``."""
+        """Another name of this object itself, for those who write ``slicer.mm.means_``."""
         return self
 
     @property

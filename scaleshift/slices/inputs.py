@@ -139,7 +139,9 @@ def _look_up(data: Any, name: str, value: Any) -> Any:
     if data is None:
         if value == DEFAULTS.get(name):
             return None
-        raise DataError(f"{name}={value!r} names a column, and there is no data= to look it up in")
+        raise DataError(
+            f"{name}={value!r} names a column, and there is no data= to look it up in: pass data=, or values"
+        )
     column = _column(data, value)
     if column is None and (value != DEFAULTS.get(name) or name == "embeddings"):
         known = _names(data)

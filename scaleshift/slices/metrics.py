@@ -16,6 +16,8 @@ from scaleshift.blocks.rows import as_rows, with_numbers
 from scaleshift.errors import DataError
 from scaleshift.parameters import check, is_whole
 
+__all__ = ["average_precision", "discovery_rate", "false_discovery_rate", "precision_at_k", "score"]
+
 FOUND = 0.8  # precision from which a planted slice counts as found
 
 
@@ -277,7 +279,9 @@ def _as_given(found: np.ndarray, membership: Any, planted: Any) -> Any:
 
 def _check_same(slices: Any, truth: Any) -> None:
     if slices.shape[0] != truth.shape[0]:
-        raise DataError(f"membership has {slices.shape[0]} rows, planted has {truth.shape[0]}")
+        raise DataError(
+            f"membership has {slices.shape[0]} rows, planted has {truth.shape[0]}: pass as many of both"
+        )
 
 
 def _check_finite(slices: np.ndarray) -> None:

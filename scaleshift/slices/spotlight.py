@@ -199,6 +199,16 @@ class SpotlightSlicer(Slicer):
         ------
         DataError
             If a parameter has no meaning, losses are not finite, or a spotlight would hold less than a row.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(200, 2)) + 9 * (np.arange(200) > 179)[:, None]
+        >>> losses = 1.0 * (X[:, 0] > 5)  # fails far out
+        >>> slicer = SpotlightSlicer(0.1, n_slices=1, random_state=0).fit(embeddings=X, losses=losses)
+        >>> found = slicer.predict(embeddings=X)[:, 0]
+        >>> int(found[:180].sum()), int(found[180:].sum())
+        (0, 20)
         """
         self._check()
         begun = self._begin(given(data, embeddings, targets, pred_probs, losses, sample_weight))

@@ -12,6 +12,8 @@ import numpy as np
 from scaleshift.errors import DataError
 from scaleshift.parameters import check, is_whole
 
+__all__ = ["make"]
+
 KINDS = ("rare", "correlation", "noisy", "no_slice")
 ERROR_RATE = 0.1  # outside of the slice
 ERROR_RATE_IN_SLICE = 0.65

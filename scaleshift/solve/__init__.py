@@ -1,1 +1,1 @@
-"""Small dense problems on the driver; no Dask; imports nothing of ours."""
+"""Small dense problems on the driver: knows no Dask, and of ours only how kernels are compiled."""

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -63,10 +64,39 @@ def test_a_name_stays_as_it_is_and_is_shown_harmless(danger, what):
     for where in ("sample", "label", "marker", "day"):
         assert name in cells[where].values.tolist(), where
     assert {path.name for path in danger.output.iterdir()} <= {
-        *("proportions.csv", "proportions.png", "proportions.xlsx", "gated.csv")
+        *("proportions.csv", "proportions.png", "proportions.xlsx", "proportions.zarr", "gated.csv"),
+        "report.html",
     }
+    _check_page(danger.output / "report.html", name)
     _check_csv(danger.output / "proportions.csv", name)
     _check_workbook(danger.output / "proportions.xlsx", name)
+
+
+def _check_page(path, name):
+    """No tag but those of the page, and the name as a browser shows it."""
+    found = Page()
+    found.feed(path.read_text(encoding="utf-8"))
+    found.close()
+    assert found.scripts == 1
+    assert not found.tags & {"img", "iframe", "object", "embed", "form", "base"}
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in name)
+    assert (shown if len(shown) < 80 else shown[:39] + "…") in found.text
+
+
+class Page(HTMLParser):
+    """What a browser sees of a page: tags, scripts that run, and text."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.scripts, self.text = set(), 0, ""
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.add(tag)
+        self.scripts += tag == "script" and dict(attributes).get("type") != "text/plain"
+        assert not [name for name, _ in attributes if name.startswith("on")]
+
+    def handle_data(self, data):
+        self.text += data
 
 
 def _check_csv(path, name):

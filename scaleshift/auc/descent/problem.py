@@ -112,7 +112,8 @@ def given_of(rows: Rows, sign: np.ndarray) -> Given:
     mass = _masses(rows, sign)
     if not (mass > 0).all():
         raise DataError(
-            f"the positive rows weigh {mass[0]:g}, the negative ones {mass[1]:g}: a ranking needs both"
+            f"the positive rows weigh {mass[0]:g}, the negative ones {mass[1]:g}: a ranking needs both; "
+            "weigh some rows of each above 0"
         )
     first = first_rows(rows, CENTRE_ROWS).astype(np.float64)
     centre = np.median(first, axis=0) if len(first) else np.zeros(rows.n_markers)

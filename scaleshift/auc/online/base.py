@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from scaleshift.auc import telling
 from scaleshift.auc.classes import signs
 from scaleshift.blocks import graph, noise, passes
 from scaleshift.blocks.block import Block, Kept, Rows
 from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import DataError
+from scaleshift.fitted import Facts, Fitted
 from scaleshift.kernels.reference import to_numpy
 from scaleshift.parameters import check, is_whole
 
@@ -44,7 +44,7 @@ class Task(NamedTuple):
         return self.rows.n_markers
 
 
-class OnlineRanking(BaseEstimator, ABC):
+class OnlineRanking(Fitted):
     """A linear ranking learned step by step: what all of them answer, and how each begins and ends its fit.
 
     Steps need each other's results, so they run one after the other, whatever the number of workers: the
@@ -78,6 +78,15 @@ class OnlineRanking(BaseEstimator, ABC):
         DataError
             Parameters without a meaning, one class alone, values that are not finite, or coefficients that
             are not because the steps are too long.
+
+        Examples
+        --------
+        >>> from scaleshift.auc import SPAM
+        >>> X = np.array([[1.0, 0.2], [0.9, -0.2], [-1.0, 0.1], [-0.8, -0.1]])
+        >>> y = ["ill", "ill", "healthy", "healthy"]
+        >>> model = SPAM(n_passes=10).fit(X, y)
+        >>> model.classes_.tolist(), int(np.abs(model.coef_).argmax())
+        (['healthy', 'ill'], 0)
         """
         for name, (meaningful, expected) in {"n_passes": WHOLE, **self.MEANINGS}.items():
             check(name, getattr(self, name), meaningful, expected)
@@ -107,17 +116,22 @@ class OnlineRanking(BaseEstimator, ABC):
         -------
         numpy.ndarray or dask.array.Array of float64, shape (n,)
             Lazy for Dask input.
+
+        Examples
+        --------
+        >>> from scaleshift.auc import SPAM
+        >>> X = np.array([[1.0, 0.2], [0.9, -0.2], [-1.0, 0.1], [-0.8, -0.1]])
+        >>> y = ["ill", "ill", "healthy", "healthy"]
+        >>> SPAM(n_passes=10).fit(X, y).decision_function(X).argsort().tolist()  # the healthy ones first
+        [2, 3, 1, 0]
         """
         check_is_fitted(self, "coef_")
         rows = as_rows(X).matched(self.markers_, self.n_features_in_).only()
         scores = passes.map_rows(score_leaf, rows, coef=self.coef_, intercept=self.intercept_)
         return graph.compute(scores, in_memory=True) if rows.in_memory else scores
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save as a Zarr store; `scaleshift.load` reads it."""
-        from scaleshift import persistence
-
-        persistence.save(self, path)
+    def _learned(self) -> Facts:
+        return telling.of_online(self)
 
     # For the methods themselves ------------------------------------------------------------------------
 
@@ -128,13 +142,17 @@ class OnlineRanking(BaseEstimator, ABC):
     def _task(self, X: Any, y: Any) -> Task:
         rows = as_rows(X, y)
         if "label" not in rows.columns:
-            raise DataError("y is missing, and X brings no labels: a ranking is learned from labelled rows")
+            raise DataError(
+                "y is missing, and X brings no labels: a ranking is learned from labelled rows; pass y"
+            )
         rows = rows.only("label")
         sign = signs(rows.categories("label"), self.pos_label)
         by_label = passes.counts(rows, "label")
         n_pos, n_neg = int(by_label[sign > 0].sum()), int(by_label[sign < 0].sum())
         if not (n_pos and n_neg):
-            raise DataError(f"y has {n_pos} positive and {n_neg} negative rows: a ranking needs both")
+            raise DataError(
+                f"y has {n_pos} positive and {n_neg} negative rows: a ranking needs both; pass some of each"
+            )
         visits = n_pos + n_neg
         if isinstance(self.order, str):
             check("order", self.order, lambda value: value == "random", "None, 'random' or an array")

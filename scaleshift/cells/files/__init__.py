@@ -47,7 +47,9 @@ def find(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> tu
         else:
             matches = sorted(glob.glob(path, recursive=True), key=natural_key)
             if not matches:
-                raise DataError(f"{path}: no such file or folder")
+                raise DataError(
+                    f"{path}: no such file or folder; check the name, or the folder it is looked for in"
+                )
             found += matches
     return list(dict.fromkeys(os.path.abspath(path) for path in found)), problems
 
@@ -70,7 +72,7 @@ def describe(
         If it cannot be read; the message starts with the path.
     """
     if not os.path.exists(path):
-        raise DataError(f"{path}: no such file")
+        raise DataError(f"{path}: no such file; check the name, or the folder it is looked for in")
     refuse_odd(path, folders=True)
     number = _format_of(path)
     with reading(path):

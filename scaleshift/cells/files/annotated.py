@@ -29,6 +29,8 @@ from scaleshift.cells.reader import RECORD, store_at
 from scaleshift.errors import DataError, SchemaError
 
 SPARSE = {"data": "fiub", "indices": "iu", "indptr": "iu"}  # kinds of the parts of a sparse matrix
+COPY = "get a complete copy"
+DAMAGED = f"the file is damaged, {COPY}"
 SUFFIXES = (".h5ad", ".zarr")
 SAMPLE_COLUMNS = ("sample", "sample_id")  # of obs, where the user names none
 MAX_TIMES, MAX_BYTES = 20, 4e9  # what interleaved samples may cost: both are passed before they are refused
@@ -85,7 +87,7 @@ def describe(path: str, wish: Wish) -> list[Described]:
         obs, var = _frame(root, "obs", path), _frame(root, "var", path)
         shape, row_bytes = _shape(_member(root, "X", path), path)
     if shape != (len(obs), len(var)):
-        raise DataError(f"{path}: X has shape {shape}, obs and var tell {(len(obs), len(var))}")
+        raise DataError(f"{path}: X has shape {shape}, obs and var tell {(len(obs), len(var))}: {DAMAGED}")
     column = wish.sample or next((name for name in SAMPLE_COLUMNS if name in obs.columns), None)
     groups = _groups(path, obs, column) if column is not None else ()
     _refuse_costly(groups, path, column, shape[0], row_bytes)
@@ -113,14 +115,16 @@ def opened(path: str) -> Iterator[Any]:
         try:
             root = zarr.open_group(store_at(path, read_only=True), mode="r", use_consolidated=False)
         except (FileNotFoundError, ValueError, zarr.errors.BaseZarrError) as error:
-            raise DataError(f"{path}: is no Zarr store that can be read ({one_line(error)})") from error
+            raise DataError(
+                f"{path}: is no Zarr store that can be read ({one_line(error)}): {COPY}"
+            ) from error
         yield root
         return
     h5py = optional("h5py", "anndata", f"{path}: reading AnnData")
     try:
         file = h5py.File(path, "r")
     except OSError as error:
-        raise DataError(f"{path}: is no HDF5 file that can be read ({one_line(error)})") from None
+        raise DataError(f"{path}: is no HDF5 file that can be read ({one_line(error)}): {COPY}") from None
     with file:
         refuse_links(file, path)
         yield file
@@ -158,15 +162,15 @@ def _shape(X: Any, path: str) -> tuple[tuple[int, ...], float]:
     parts = {name: _member(X, name, path) for name in ("data", "indices", "indptr")}
     for name, part in parts.items():
         if not hasattr(part, "shape") or part.ndim != 1 or part.dtype.kind not in SPARSE[name]:
-            raise DataError(f"{path}: {name} of X is no list of numbers: the file is damaged")
+            raise DataError(f"{path}: {name} of X is no list of numbers: {DAMAGED}")
     shape = tuple(int(n) for n in X.attrs["shape"])
     if parts["indptr"].shape != (shape[0] + 1,):
-        raise DataError(f"{path}: X has {shape[0]} rows, but {parts['indptr'].shape[0]} entries in indptr")
-    if parts["data"].shape != parts["indices"].shape:
         raise DataError(
-            f"{path}: X has {parts['data'].shape[0]} values and {parts['indices'].shape[0]} columns of them: "
-            "the file is damaged"
+            f"{path}: X has {shape[0]} rows, but {parts['indptr'].shape[0]} entries in indptr: {DAMAGED}"
         )
+    if parts["data"].shape != parts["indices"].shape:
+        n, found = parts["data"].shape[0], parts["indices"].shape[0]
+        raise DataError(f"{path}: X has {n} values and {found} columns of them: {DAMAGED}")
     stored = sum(parts[name].shape[0] * parts[name].dtype.itemsize for name in ("data", "indices"))
     return shape, stored / max(shape[0], 1)
 
@@ -183,16 +187,13 @@ def _sparse_rows(X: Any, first: int, stop: int, n_columns: int, path: str) -> np
         or ends[-1] > X["data"].shape[0]
         or (np.diff(ends) < 0).any()
     ):
-        raise DataError(
-            f"{path}: rows {first}-{stop - 1} of X do not lie within its values: the file is damaged"
-        )
+        raise DataError(f"{path}: rows {first}-{stop - 1} of X do not lie within its values: {DAMAGED}")
     part = slice(int(ends[0]), int(ends[-1]))
     data, indices = np.asarray(X["data"][part]), np.asarray(X["indices"][part])
     if len(indices) and (indices.min() < 0 or indices.max() >= n_columns):
         row = first + int(np.searchsorted(ends - ends[0], _strange(indices, n_columns), side="right")) - 1
         raise DataError(
-            f"{path}: row {row} of X has a value in a column that is not there ({n_columns} are): "
-            "the file is damaged"
+            f"{path}: row {row} of X has a value in a column that is not there ({n_columns} are): {DAMAGED}"
         )
     rows = data, indices, ends - ends[0]
     return csr_array(rows, shape=(len(ends) - 1, n_columns)).toarray()
@@ -222,14 +223,14 @@ def _member(group: Any, name: str, path: str) -> Any:
     try:
         return group[name]
     except Exception as error:
-        raise DataError(f"{path}: {name} cannot be read ({one_line(error)})") from error
+        raise DataError(f"{path}: {name} cannot be read ({one_line(error)}): {COPY}") from error
 
 
 def _frame(root: Any, name: str, path: str) -> pd.DataFrame:
     read_elem = optional("anndata.io", "anndata", f"{path}: reading AnnData").read_elem
     for wanted in (name, "X"):
         if wanted not in root:
-            raise DataError(f"{path}: has no {wanted}: it is no AnnData file")
+            raise DataError(f"{path}: has no {wanted}: it is no AnnData file; leave it out")
     try:
         with warnings.catch_warnings():  # about older ways to write it
             warnings.simplefilter("ignore")
@@ -237,9 +238,9 @@ def _frame(root: Any, name: str, path: str) -> pd.DataFrame:
     except DataError:
         raise
     except Exception as error:  # whatever anndata makes of a damaged file
-        raise DataError(f"{path}: {name} cannot be read ({one_line(error)})") from error
+        raise DataError(f"{path}: {name} cannot be read ({one_line(error)}): {COPY}") from error
     if not isinstance(frame, pd.DataFrame):
-        raise DataError(f"{path}: {name} is no table: it is no AnnData file, or damaged")
+        raise DataError(f"{path}: {name} is no table: it is no AnnData file, or damaged; {COPY}")
     return frame
 
 
@@ -248,7 +249,10 @@ def _groups(path: str, obs: pd.DataFrame, column: str) -> tuple[Group, ...]:
         raise DataError(f"{path}: obs has no column {column!r}{suggestion(column, obs.columns)}")
     codes, samples = factorize(obs[column], f"{path}: {column}")
     if (codes < 0).any():
-        raise DataError(f"{path}: {column} is missing for some cells: every cell needs a sample")
+        raise DataError(
+            f"{path}: {column} is missing for {(codes < 0).sum()} cells, first in row {codes.argmin()}: "
+            "every cell needs a sample; name it, or leave these rows out"
+        )
     groups = groups_of(codes, [str(name) for name in samples])
     constant = values_by_sample(obs, codes, len(samples), but=(column,))
     return tuple(

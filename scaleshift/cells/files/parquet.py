@@ -94,7 +94,9 @@ def describe(path: str, wish: Wish) -> list[Described]:
     if repeated is not None:
         raise DataError(f"{path}: column {repeated!r} stands twice: rename one of them")
     if not numeric:
-        raise DataError(f"{path}: no column holds numbers")
+        raise DataError(
+            f"{path}: no column holds numbers; convert those of the markers, or leave the file out"
+        )
     text = [name for name, _ in fields if name not in numeric and name not in index]
     left = {"columns of text are left out": text, "the index of the table is left out": index}
     problems = [Problem("note", path, f"{why}: {', '.join(names)}") for why, names in left.items() if names]
@@ -120,7 +122,9 @@ def _open(path: str) -> Any:
     try:
         return parquet.ParquetFile(path)
     except (arrow.ArrowException, OSError) as error:
-        raise DataError(f"{path}: is no parquet file that can be read ({one_line(error)})") from None
+        raise DataError(
+            f"{path}: is no parquet file that can be read ({one_line(error)}); get a complete copy"
+        ) from None
 
 
 def _index_columns(schema: Any) -> list[str]:
@@ -139,11 +143,15 @@ def _is_number(dtype: Any) -> bool:
 
 def _groups(path: str, file: Any, sample: str) -> tuple[Group, ...]:
     names: dict[Any, int] = {}
-    codes = []
+    codes: list[np.ndarray] = []
     for batch in file.iter_batches(columns=[sample]):
         part, found = pd.factorize(batch.column(0).to_pandas())
         if (part < 0).any():
-            raise DataError(f"{path}: {sample} is missing in some rows: every row needs a sample")
+            first = sum(map(len, codes)) + int(part.argmin())
+            raise DataError(
+                f"{path}: {sample} is missing, first in row {first}: every row needs a sample; name it, or "
+                "leave such rows out"
+            )
         codes.append(np.array([names.setdefault(name, len(names)) for name in found], np.int64)[part])
     groups = groups_of(np.concatenate(codes) if codes else np.empty(0, np.int64), [str(n) for n in names])
     refuse_torn(groups, path, sample)

@@ -225,7 +225,9 @@ def _groups(reader: TableReader, sample: str) -> tuple[Group, ...]:
         column = parse(reader.text(i), reader.layout, usecols=[c], dtype=str)[c]
         if column.isna().any():
             line = reader.layout.line + i * STEP + int(np.flatnonzero(column.isna())[0])
-            raise DataError(f"{reader.path}: line {line}: {sample} is missing: every row needs a sample")
+            raise DataError(
+                f"{reader.path}: line {line}: {sample} is missing: every row needs a sample; fill it in"
+            )
         part, found = pd.factorize(column.str.rstrip())
         codes.append(np.array([names.setdefault(name, len(names)) for name in found], np.int64)[part])
     groups = groups_of(

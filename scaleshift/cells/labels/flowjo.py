@@ -213,7 +213,9 @@ def files_of(fcs: Any) -> list[str] | None:
     paths = []
     for item in map(Path, given):
         if not item.exists():
-            raise DataError(f"fcs: {item} does not exist")
+            raise DataError(
+                f"fcs: {item} does not exist; give the FCS files of the workspace, or their folder"
+            )
         paths += sorted(p for p in item.rglob("*") if p.is_file()) if item.is_dir() else [item]
     return [str(path) for path in paths]
 

@@ -152,7 +152,9 @@ def _content(path: str) -> bytes:
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror})") from error
     if len(content) > MAX_BYTES:
-        raise DataError(f"{path}: has more than {MAX_BYTES >> 20} MB, which is no sheet")
+        raise DataError(
+            f"{path}: has more than {MAX_BYTES >> 20} MB, which is no sheet: is it the right file?"
+        )
     return content
 
 
@@ -234,11 +236,14 @@ def _table(rows: Sequence[Row], place: str) -> pd.DataFrame:
     line, header = rows[0]
     _check_header(header, line, place)
     if len(rows) == 1:
-        raise DataError(f"{place}: has column names but no rows")
+        raise DataError(f"{place}: has column names but no rows: add them, or leave the sheet out")
     width = len(header)
     for number, row in rows[1:]:
         if any(row[width:]):
-            raise DataError(f"{place}: line {number} has {len(row)} cells, the header {width}")
+            raise DataError(
+                f"{place}: line {number} has {len(row)} cells, the header {width}: give it as many, and "
+                "put text that holds the delimiter into quotes"
+            )
     body = [(row + [""] * (width - len(row)))[:width] for _, row in rows[1:]]
     lines = pd.Index([number for number, _ in rows[1:]], name="line")
     table = pd.DataFrame(body, index=lines, columns=range(width), dtype=object)

@@ -53,7 +53,9 @@ class Spillover:
             )
         twice = [name for i, name in enumerate(self.channels) if name in self.channels[:i]]
         if twice:
-            raise DataError(f"{self.source}: the spillover matrix has the channel {twice[0]!r} twice")
+            raise DataError(
+                f"{self.source}: the spillover matrix has the channel {twice[0]!r} twice: leave one out"
+            )
         if not np.isfinite(self.matrix).all():
             row, column = np.argwhere(~np.isfinite(self.matrix))[0]
             raise DataError(

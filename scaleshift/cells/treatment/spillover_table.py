@@ -98,7 +98,10 @@ def _table(source: str) -> list[list[str]]:
         with open(source, "rb") as file:
             content = file.read()
     except OSError as error:
-        raise DataError(f"{source}: the spillover matrix cannot be read: {error.strerror}") from error
+        raise DataError(
+            f"{source}: the spillover matrix cannot be read ({error.strerror}): check its path and "
+            "permissions"
+        ) from error
     text = without_told(decode(content, source))
     lines = [line for line in text.splitlines() if line.strip(" \t,;")]
     if not lines or "\0" in text:
@@ -107,7 +110,7 @@ def _table(source: str) -> list[list[str]]:
     try:
         table = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=style.delimiter))
     except csv.Error as error:
-        raise DataError(f"{source}: the spillover matrix is no table: {error}") from error
+        raise DataError(f"{source}: the spillover matrix is no table ({error}): save it as CSV") from error
     header, *rows = [[cell.strip() for cell in row] for row in table]
     if style.decimal == ",":
         rows = [[cell.replace(",", ".") for cell in row] for row in rows]

@@ -57,11 +57,15 @@ class Transform(ABC):
         """
         name = value.get("name") if isinstance(value, Mapping) else None
         if not isinstance(name, str) or name not in TRANSFORMS:
-            raise SchemaError(f"a stored transform is {value!r}; known: {', '.join(TRANSFORMS)}")
+            raise SchemaError(
+                f"a stored transform is {value!r}; known: {', '.join(TRANSFORMS)}; update scaleshift"
+            )
         try:
             return TRANSFORMS[name](**{key: item for key, item in value.items() if key != "name"})
         except (TypeError, DataError) as error:
-            raise SchemaError(f"a stored transform {name!r} cannot be made: {error}") from error
+            raise SchemaError(
+                f"a stored transform {name!r} cannot be made ({error}): update scaleshift"
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -360,7 +364,7 @@ def to_json(names: Iterable[str], transforms: Iterable[Transform]) -> dict[str, 
     columns: dict[str, Any] = {}
     for name, transform in zip(names, transforms, strict=True):
         if name in columns:
-            raise DataError(f"transforms of the column {name!r} twice: names must be unique")
+            raise DataError(f"transforms of the column {name!r} twice: names must be unique, leave one out")
         columns[name] = transform.to_json()
     return {"version": VERSION, "markers": columns}
 

@@ -198,6 +198,8 @@ class Learning:
 
 def _check_classes(model: str, classes: np.ndarray) -> None:
     if len(classes) < 2:
-        raise DataError(f"labels are of {len(classes)} class(es): a {model} model needs 2 at least")
+        raise DataError(
+            f"labels are of {len(classes)} class(es): a {model} model needs 2 at least; add rows of another"
+        )
     if model == "logistic" and len(classes) != 2:
         raise DataError(f"labels are of {len(classes)} classes: give model='multinomial', or two of them")

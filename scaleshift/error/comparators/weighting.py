@@ -172,7 +172,8 @@ def importance_weights(
         )
     if min(len(source), len(target)) < cv:
         raise DataError(
-            f"X_source has {len(source)} rows and X_target {len(target)}: cv={cv} folds need as many of each"
+            f"X_source has {len(source)} rows and X_target {len(target)}: cv={cv} folds need as many of "
+            "each; pass more rows, or a smaller cv"
         )
     weight = discriminate(source, target, n_folds=int(cv), random_state=random_state).weight
     return weight / weight.mean() if self_normalised else weight
@@ -198,7 +199,10 @@ def weighted(sums: np.ndarray, level: float) -> Weighted:
     """
     n, w, w2, wl, w2l, w2l2 = sums.tolist()
     if not w > 0:
-        raise DataError("weight is 0 in every row: no source row is like the target")
+        raise DataError(
+            "weight is 0 in every row: no source row is like the target; weighting has "
+            "no answer here, ask another method"
+        )
     error = wl / w
     variance = max(w2l2 - 2 * error * w2l + error**2 * w2, 0) / w**2
     reach = float(ndtri((1 + level) / 2)) * variance**0.5

@@ -40,7 +40,10 @@ class Asked:
         if self.classes is None:
             numbers = Predictor(self.model, None, None)(x, 0).astype(np.float64)
             if not np.isfinite(numbers).all():
-                raise DataError(f"{type(self.model).__name__}.predict gave NaN or infinite values")
+                raise DataError(
+                    f"{type(self.model).__name__}.predict gave NaN or infinite values for "
+                    f"{(~np.isfinite(numbers)).sum()} of {len(x)} rows: expected a finite number a row"
+                )
             return numbers
         known = known_classes(self.model)
         own = self.classes if known is None else known

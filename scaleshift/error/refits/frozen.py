@@ -117,7 +117,9 @@ def learn_frozen(job: Job) -> FrozenFamily:
     found = passes.total(judged, rows.only(*used), layout, model=model, loss=settings.loss)
     n = float(found["n"])
     if not n:
-        raise DataError("no row has an outcome: refit='never' judges the model on rows that have one")
+        raise DataError(
+            "no row has an outcome: refit='never' judges the model on rows that have one; give some"
+        )
     error = float(found["loss"]) / n
     spread = np.sqrt(max(float(found["squares"]) / n - error**2, 0.0) / n)
     temperature = best_temperature(found["deviances"]) if width and settings.generator == "auto" else 1.0

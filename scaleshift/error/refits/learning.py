@@ -68,7 +68,8 @@ def learn(job: Job) -> Family:
     gathered = passes.gather({"source": rows.only(*used)}, divided, buckets=job.buckets)
     if gathered.n_rows["source"] < 2:
         raise DataError(
-            f"{gathered.n_rows['source']} row(s) have an outcome: an estimator learns from 2 or more"
+            f"{gathered.n_rows['source']} row(s) have an outcome: an estimator learns from 2 or more; "
+            "give more outcomes"
         )
     keys = [ALL, *range(job.buckets.n if job.buckets else 0)]
     asked: dict[str, Any] = {"classes": classes, "loss": settings.loss}

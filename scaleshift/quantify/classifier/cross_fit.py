@@ -126,8 +126,6 @@ def cross_fit(
         raise DataError(f"cv={cv!r}: expected a number of parts from 2, or 'prefit'")
     drawn = source.draw(allocation(source.counts)) if drawn is None else drawn
     x, code = drawn["x"], drawn["code"]
-    if not len(x):
-        raise DataError("no labelled row of the source is finite")
     parts = divided(source.counts, int(cv), seed)
     part = parts.of_rows(drawn["row"], code)
     models = tuple(fitted(estimator, x[part != number], code[part != number]) for number in range(cv))

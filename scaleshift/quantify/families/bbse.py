@@ -95,7 +95,9 @@ class BBSE(Quantifier):
         super()._check()
         parameters.check_switch("positive", self.positive)
         if self.soft and not self.positive:
-            raise DataError("soft=True with positive=False: the plain inverse has no unknown share")
+            raise DataError(
+                "soft=True with positive=False: the plain inverse has no unknown share; change one of both"
+            )
 
     def _bounded(self) -> bool:
         return self.positive

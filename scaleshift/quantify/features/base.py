@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Rows
+from scaleshift.blocks.invalid import NO_SOURCE
 from scaleshift.errors import DataError
 from scaleshift.kernels.families import KERNELS
 from scaleshift.quantify import bandwidth
@@ -63,8 +64,14 @@ class Source:
             raise DataError(f"bandwidth={self.bandwidth!r}: {what} has no bandwidth; leave it at 'auto'")
 
     def draw(self, n: np.ndarray) -> dict[str, np.ndarray]:
-        """Up to n[i] labelled rows of class i, those with the smallest random keys: one pass."""
-        return passes.sample(self.rows.only("label"), n, by="label", seed=self.seed)
+        """Up to n[i] labelled rows of class i, those with the smallest random keys: one pass.
+
+        A DataError where there is none at all.
+        """
+        drawn = passes.sample(self.rows.only("label"), n, by="label", seed=self.seed)
+        if not len(drawn["x"]):
+            raise DataError(NO_SOURCE)
+        return drawn
 
     def seed_of(self, random_state: Any) -> int:
         """Seed of the map's own random state, else the quantifier's."""
@@ -88,6 +95,12 @@ class Embedding(ABC):
 
     #: Largest norm of a row's features; infinite where there is none.
     largest_norm: float = 1.0
+
+    def __repr__(self) -> str:
+        of_kernel = f", bandwidth {self.bandwidth:.3g}" if np.isfinite(self.bandwidth) else ""
+        return f"<{type(self).__name__}{self._size}{of_kernel}>"
+
+    _size = ""  # in words, where vectors have one
 
     def source_sums(self, block: Block, groups: np.ndarray, n_groups: int) -> np.ndarray:
         """Feature sums of labelled rows by group: -> (n_groups, width). Negative groups are left out.
@@ -142,6 +155,10 @@ class ExplicitEmbedding(Embedding):
 
     #: How many features, the first ones, the proportions are matched on.
     n_matching: int
+
+    @property
+    def _size(self) -> str:  # type: ignore[override]
+        return f", {self.n_matching:,} features"
 
     @abstractmethod
     def features(self, means: np.ndarray) -> np.ndarray:

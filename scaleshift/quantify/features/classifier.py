@@ -70,7 +70,16 @@ class ClassifierFeatures(FeatureMap):
         self.random_state = random_state
 
     def learn(self, source: Source) -> ClassifierEmbedding:
-        """Fit the classifiers, and the kernel map on their outputs."""
+        """Fit the classifiers, and the kernel map on their outputs.
+
+        Examples
+        --------
+        >>> from scaleshift import DFM
+        >>> x, y = np.arange(20.0)[:, None], np.repeat(["B", "T"], 10)
+        >>> features = ClassifierFeatures(output="proba")  # a probability a label
+        >>> DFM(features, n_bootstrap=0).fit(x, y).embedding_
+        <ClassifierEmbedding, 2 features>
+        """
         parameters.check("output", self.output, lambda v: v in OUTPUTS, "one of " + ", ".join(OUTPUTS))
         if self.kernel_map is not None and not isinstance(self.kernel_map, FeatureMap):
             raise DataError(f"kernel_map={self.kernel_map!r}: expected a map such as FourierFeatures()")
@@ -116,7 +125,7 @@ def group_sums(values: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndar
     return sparse.csr_array(place, (n_groups, len(groups))) @ values
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClassifierEmbedding(ExplicitEmbedding):
     """Outputs of cross-fitted classifiers, and their squared norm."""
 
@@ -191,7 +200,7 @@ class ClassifierEmbedding(ExplicitEmbedding):
         return group_sums(np.column_stack([x, np.square(x).sum(axis=1)]), groups, n_groups)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MappedClassifierEmbedding(ClassifierEmbedding):
     """A kernel map of the outputs."""
 

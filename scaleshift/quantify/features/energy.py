@@ -48,7 +48,16 @@ class EnergyKernel(FeatureMap):
         self.origin = origin
 
     def learn(self, source: Source) -> EnergyEmbedding:
-        """Keep the labelled rows."""
+        """Keep the labelled rows.
+
+        Examples
+        --------
+        >>> from scaleshift import DFM
+        >>> kernel = EnergyKernel()
+        >>> model = DFM(kernel, n_bootstrap=0).fit([[0.0], [1.0], [5.0]], ["B", "B", "T"])
+        >>> sorted(model.embedding_.points.ravel().tolist())  # the rows are kept, and saved with the model
+        [0.0, 1.0, 5.0]
+        """
         source.refuse_bandwidth("the energy kernel")
         origin = checked_origin(self.origin, source.n_columns)
         check_few(source, "use features='sliced-energy'")
@@ -72,7 +81,7 @@ def checked_origin(origin: Any, d: int) -> np.ndarray:
     return np.broadcast_to(given, d).astype(np.float64)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EnergyEmbedding(PairwiseEmbedding):
     """Mean values of the energy kernel with each class of the source, and k(x, x) = 2 ||x - o||."""
 

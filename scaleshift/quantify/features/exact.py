@@ -43,7 +43,16 @@ class ExactKernel(FeatureMap):
         self.bandwidth = bandwidth
 
     def learn(self, source: Source) -> ExactEmbedding:
-        """Keep the labelled rows."""
+        """Keep the labelled rows.
+
+        Examples
+        --------
+        >>> from scaleshift import DFM
+        >>> kernel = ExactKernel("laplace", bandwidth=1.0)
+        >>> model = DFM(kernel, n_bootstrap=0).fit([[0.0], [1.0], [5.0]], ["B", "B", "T"])
+        >>> sorted(model.embedding_.points.ravel().tolist())  # the rows are kept, and saved with the model
+        [0.0, 1.0, 5.0]
+        """
         kernel = known_kernel(self.kernel)
         check_few(source, "use features='fourier'")
         width = source.resolve_bandwidth(self.bandwidth, kernel=kernel)
@@ -74,7 +83,16 @@ class GaussianKernel(FeatureMap):
         self.bandwidth = bandwidth
 
     def learn(self, source: Source) -> ExactEmbedding:
-        """Keep the labelled rows."""
+        """Keep the labelled rows.
+
+        Examples
+        --------
+        >>> from scaleshift import DFM
+        >>> kernel = GaussianKernel(bandwidth=1.0)
+        >>> model = DFM(kernel, n_bootstrap=0).fit([[0.0], [1.0], [5.0]], ["B", "B", "T"])
+        >>> sorted(model.embedding_.points.ravel().tolist())  # the rows are kept, and saved with the model
+        [0.0, 1.0, 5.0]
+        """
         return ExactKernel("gaussian", self.bandwidth).learn(source)
 
 
@@ -106,7 +124,7 @@ class PairwiseEmbedding(Embedding):
         return targets[..., : self.n_labels][..., present]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ExactEmbedding(PairwiseEmbedding):
     """Mean values of a shift-invariant kernel with each class of the source."""
 

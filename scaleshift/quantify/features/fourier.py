@@ -71,7 +71,16 @@ class FourierFeatures(FeatureMap):
         self.random_state = random_state
 
     def learn(self, source: Source) -> FourierEmbedding:
-        """Draw the frequencies, or take those given."""
+        """Draw the frequencies, or take those given.
+
+        Examples
+        --------
+        >>> from scaleshift import DFM
+        >>> X, y = [[0.0], [0.1], [5.0], [5.1]], ["B", "B", "T", "T"]
+        >>> model = DFM(FourierFeatures(64, bandwidth=1.0), n_bootstrap=0).fit(X, y)
+        >>> model.embedding_  # what this gave
+        <FourierEmbedding, 64 features, bandwidth 1>
+        """
         kernel = known_kernel(self.kernel)
         d = source.n_columns
         if self.frequencies is not None:
@@ -99,7 +108,7 @@ def _usable(frequencies: np.ndarray, what: str) -> np.ndarray:
     return frequencies
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FourierEmbedding(ExplicitEmbedding):
     """Frequencies of a kernel; of one's own where they were given."""
 
@@ -175,7 +184,9 @@ def _uniform(n: int, d: int, sampler: str, rng: np.random.Generator) -> np.ndarr
     if sampler != "sobol":
         points = rng.random((n, d))
     elif d > qmc.Sobol.MAXDIM:
-        raise DataError(f"{d} markers are more than a Sobol sequence has ({qmc.Sobol.MAXDIM}): sampler='iid'")
+        raise DataError(
+            f"{d} markers are more than a Sobol sequence has ({qmc.Sobol.MAXDIM}): take sampler='iid'"
+        )
     else:
         points = qmc.Sobol(d, scramble=True, rng=rng).random_base2(int(np.ceil(np.log2(n))))[:n]
     return np.clip(points, TINY, 1 - TINY)

@@ -68,8 +68,6 @@ class MarkerHistograms(FeatureMap):
         """Place the edges: one pass."""
         n_bins = checked_bins(self.n_bins)
         x = source.draw(allocation(source.counts))["x"]
-        if not len(x):
-            raise DataError("no labelled row of the source is finite")
         low, high = np.quantile(x.astype(np.float64), RANGE, axis=0)
         return MarkerHistogramEmbedding(np.linspace(low, high, n_bins + 1, axis=1)[:, 1:-1].copy())
 
@@ -77,7 +75,7 @@ class MarkerHistograms(FeatureMap):
 RANGE = (0.001, 0.999)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MarkerHistogramEmbedding(ExplicitEmbedding):
     """Histograms of markers side by side."""
 
@@ -154,7 +152,7 @@ class ScoreHistograms(FeatureMap):
         return ScoreHistogramEmbedding(fits, "proba", n_bins=n_bins)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScoreHistogramEmbedding(ClassifierEmbedding):
     """Histograms of the posteriors of all labels side by side."""
 

@@ -65,7 +65,16 @@ class LandmarkFeatures(FeatureMap):
         self.random_state = random_state
 
     def learn(self, source: Source) -> LandmarkEmbedding:
-        """Draw the landmarks, or take those given."""
+        """Draw the landmarks, or take those given.
+
+        Examples
+        --------
+        >>> from scaleshift import DFM
+        >>> X, y = [[0.0], [0.1], [5.0], [5.1]], ["B", "B", "T", "T"]
+        >>> model = DFM(LandmarkFeatures(3, bandwidth=1.0), n_bootstrap=0).fit(X, y)
+        >>> model.embedding_  # what this gave
+        <LandmarkEmbedding, 3 features, bandwidth 1>
+        """
         kernel = known_kernel(self.kernel)
         if self.landmarks is not None:
             landmarks = _given(self.landmarks, source.n_columns)
@@ -85,8 +94,6 @@ class LandmarkFeatures(FeatureMap):
             for code, n in enumerate(share)
         ]
         landmarks = np.unique(np.concatenate(chosen), axis=0)
-        if not len(landmarks):
-            raise DataError("no labelled row of the source is finite")
         return embedding(landmarks, width, drawn["x"].astype(np.float64), kernel)
 
 
@@ -98,7 +105,8 @@ def _given(landmarks: Any, d: int) -> np.ndarray:
             "column a marker"
         )
     if not np.isfinite(given).all():
-        raise DataError("landmarks hold NaN or infinite values")
+        row = np.flatnonzero(~np.isfinite(given).all(axis=1))[0]
+        raise DataError(f"landmarks hold NaN or infinite values, first in row {row}: leave such rows out")
     return np.unique(given.astype(np.float64), axis=0)
 
 
@@ -144,7 +152,7 @@ def embedding(
     return LandmarkEmbedding(landmarks, width, whiten, self_product, kernel)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LandmarkEmbedding(ExplicitEmbedding):
     """Sums of k(x, z) over rows, and of r(x) = exp(-sum_z k(x, z)), which shows rows far from every z."""
 

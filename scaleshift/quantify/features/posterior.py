@@ -38,8 +38,6 @@ class PosteriorFeatures(FeatureMap):
         check_estimator(self.estimator, ["predict_proba"])
         drawn = source.draw(allocation(source.counts))
         code = drawn["code"]
-        if not len(code):
-            raise DataError("no labelled row of the source is finite")
         fits = cross_fit(self.estimator, self.cv, source, source.seed, drawn)
         self._check_known(fits, source, code)
         log_posterior = fits.log_posterior_drawn(drawn)
@@ -80,7 +78,7 @@ def _at_prior(
     return Calibration(calibration.scale, bias, calibration.floor)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PosteriorEmbedding(ExplicitEmbedding):
     """Cross-fitted and calibrated classifiers, and typical posteriors of theirs."""
 

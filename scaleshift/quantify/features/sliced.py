@@ -64,7 +64,16 @@ class SlicedEnergy(FeatureMap):
         self.random_state = random_state
 
     def learn(self, source: Source) -> SlicedEmbedding:
-        """Draw directions, and lay the grids over the range of some source rows."""
+        """Draw directions, and lay the grids over the range of some source rows.
+
+        Examples
+        --------
+        >>> from scaleshift import DFM
+        >>> X, y = [[0.0], [0.1], [5.0], [5.1]], ["B", "B", "T", "T"]
+        >>> model = DFM(SlicedEnergy(n_bins=16), n_bootstrap=0).fit(X, y)
+        >>> model.embedding_  # what this gave
+        <SlicedEmbedding, 18 features>
+        """
         source.refuse_bandwidth("the energy kernel")
         d = source.n_columns
         origin = checked_origin(self.origin, d)
@@ -78,8 +87,6 @@ class SlicedEnergy(FeatureMap):
         rng = noise.generator(source.seed_of(self.random_state), "directions")
         w = spread_directions(int(self.n_directions) if d > 1 else 1, d, rng)  # a line has one direction
         x = source.draw(bandwidth.allocation(source.counts))["x"].astype(np.float64)
-        if not len(x):
-            raise DataError("no labelled row of the source is finite")
         centre = x.mean(axis=0)
         ends = _ends((x - centre) @ w.T, (origin - centre) @ w.T, int(self.n_bins))
         return SlicedEmbedding(w, centre, ends, int(self.n_bins), origin)
@@ -110,7 +117,7 @@ def _ends(projected: np.ndarray, origin: np.ndarray, n_bins: int) -> np.ndarray:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SlicedEmbedding(ExplicitEmbedding):
     """Masses of projected rows at the nodes of grids; see `kernels.energy.sliced_sums`."""
 

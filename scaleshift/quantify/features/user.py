@@ -54,8 +54,6 @@ class UserFeatures(FeatureMap):
         """Fit a copy of the object to some labelled rows."""
         source.refuse_bandwidth(f"features={self.transformer!r}")
         drawn = source.draw(bandwidth.allocation(source.counts, FITTED_ON))
-        if not len(drawn["x"]):
-            raise DataError("no labelled row of the source is finite")
         fitted = _copied(self.transformer)
         _seed(fitted, source.seed_of(None))
         labels = source.rows.categories("label")[drawn["code"]]
@@ -100,11 +98,14 @@ def _features(transformer: Any, x: np.ndarray, n_features: int | None) -> np.nda
         )
     if n_features is not None and values.shape[1] != n_features:
         raise DataError(
-            f"{name}.transform gave {values.shape[1]} features for some rows and {n_features} for others"
+            f"{name}.transform gave {values.shape[1]} features for some rows and {n_features} for others: "
+            "expected as many for all"
         )
     values = values.astype(np.float64, copy=False)
     if not np.isfinite(values).all():
-        raise DataError(f"{name}.transform gave NaN or infinite values for finite rows")
+        raise DataError(
+            f"{name}.transform gave NaN or infinite values for finite rows: expected finite numbers"
+        )
     return values
 
 
@@ -130,7 +131,7 @@ def _tiles(rows: np.ndarray, n_features: int) -> Iterator[np.ndarray]:
         yield rows[start : start + size]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UserEmbedding(ExplicitEmbedding):
     """A fitted transformer: sums of its features, and of their squared norm."""
 

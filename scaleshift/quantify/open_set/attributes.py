@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.blocks.invalid import NO_SOURCE
 from scaleshift.errors import DataError
 from scaleshift.quantify.open_set.answers import Counts
 from scaleshift.quantify.open_set.estimators import NAMES
@@ -20,7 +21,7 @@ def classes(labels: np.ndarray, learned: Learned, counts: Counts) -> dict[str, A
     by_label = np.where(class_of >= 0, by_class[class_of], 0)
     known = (class_of < 0) | (class_of != strata.unknown)
     if not by_label[known].any():
-        raise DataError("no labelled row of the source is finite")
+        raise DataError(NO_SOURCE)
     return {
         "source_labels_": labels,
         "labels_": labels[known],

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from scaleshift.blocks import blas
+from scaleshift.blocks.invalid import NO_SOURCE
 from scaleshift.errors import DataError
 from scaleshift.quantify.classifier.logistic import (
     Logistic,
@@ -80,7 +81,7 @@ def learn(
     seed : int
     """
     if not len(drawn["code"]):
-        raise DataError("no labelled row of the source is finite")
+        raise DataError(NO_SOURCE)
     stratum = drawn["code"]
     code = stratum // (int(strata.part_of.max()) + 1)
     part = strata.parts_drawn(drawn)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import xarray as xr
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift import parameters
@@ -17,12 +15,11 @@ from scaleshift.blocks.block import Invalid, Rows
 from scaleshift.blocks.resuming import seed_of
 from scaleshift.blocks.rows import as_rows
 from scaleshift.errors import DataError
-from scaleshift.quantify import pieces, remarks, result
-from scaleshift.quantify.baseline import Baseline
+from scaleshift.fitted import Facts, Fitted
+from scaleshift.quantify import pieces, result
 from scaleshift.quantify.classifier.models import check_estimator
-from scaleshift.quantify.flags import flag
 from scaleshift.quantify.keeping import kept_of
-from scaleshift.quantify.open_set import attributes, diagnostics, passing
+from scaleshift.quantify.open_set import attributes, diagnostics, passing, telling
 from scaleshift.quantify.open_set.answers import Answerer
 from scaleshift.quantify.open_set.estimators import NAMES
 from scaleshift.quantify.open_set.selection import select
@@ -32,11 +29,8 @@ from scaleshift.quantify.targets import foreign_codes
 if TYPE_CHECKING:
     from scaleshift.blocks.plan import Plan
 
-NO_BASELINE = Baseline(np.nan, np.nan)  # what is usual is judged here otherwise
-CITATION = "scaleshift's default procedure: rejection, class alignment and the median of three estimators"
 
-
-class OpenSetQuantifier(BaseEstimator):
+class OpenSetQuantifier(Fitted):
     """Class proportions of unlabelled samples that may hold cells of no known class, and differ by batch.
 
     Cross-fitted classifiers predict the class of every cell. A cell that is farther from all landmark cells
@@ -163,6 +157,20 @@ class OpenSetQuantifier(BaseEstimator):
         ------
         DataError
             Without labels or labelled rows, with rows that are not finite (unless ``invalid="drop"``).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import scaleshift as ss
+        >>> x = np.random.default_rng(0).normal(np.repeat([0.0, 6.0], 100)[:, None], size=(200, 2))
+        >>> gates = ["B"] * 100 + ["T"] * 100
+        >>> cells = ss.as_cells(x, sample=["S1", "S2"] * 100, label=gates, marker=["CD3", "CD4"])
+        >>> OpenSetQuantifier(n_bootstrap=0, random_state=0).fit(cells)
+        OpenSetQuantifier(n_bootstrap=0, random_state=0)
+          learned from  200 labelled rows of 2 samples
+          labels        2: B (100), T (100)
+          markers       2: CD3, CD4
+          ...
         """
         self._check()
         rows = as_rows(X, y, sample, invalid=self.invalid)
@@ -216,6 +224,17 @@ class OpenSetQuantifier(BaseEstimator):
         DataError
             If a marker is missing, rows are not finite (unless ``invalid="drop"``), a parameter has no
             meaning, or `checkpoint` is of other rows or of another model.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(np.repeat([0.0, 6.0], 200)[:, None], size=(400, 2))
+        >>> model = OpenSetQuantifier(random_state=0).fit(X, ["B"] * 200 + ["T"] * 200)
+        >>> sample = ["S1"] * 150 + ["S2"] * 50
+        >>> found = model.predict(X[100:300] + 0.2, sample)  # of a batch that is shifted
+        >>> found["proportion"].sel(label="B").round(1).values.tolist()
+        [0.7, 0.0]
         """
         check_is_fitted(self, "learned_")
         self._check()  # set_params may have been called since the fit
@@ -284,15 +303,27 @@ class OpenSetQuantifier(BaseEstimator):
         ------
         DataError
             With a `classifier` of the user's own, which only pickle, and thus code, could keep.
-        """
-        from scaleshift import persistence
 
+        Examples
+        --------
+        >>> import scaleshift as ss
+        >>> from tempfile import TemporaryDirectory
+        >>> model = OpenSetQuantifier(n_bootstrap=0, random_state=0)
+        >>> model = model.fit([[0.0]] * 9 + [[5.0]] * 9, ["B"] * 9 + ["T"] * 9)
+        >>> with TemporaryDirectory() as folder:
+        ...     model.save(f"{folder}/model")
+        ...     print(ss.load(f"{folder}/model").class_counts_)
+        [9 9]
+        """
         if self.classifier is not None:
             raise DataError(
                 f"a model with {type(self.classifier).__name__} cannot be saved: a saved model holds data "
                 "and no code. Fit it with classifier=None, or keep the cells and fit it again"
             )
-        persistence.save(self, path)
+        super().save(path)
+
+    def _learned(self) -> Facts:
+        return telling.facts(self)
 
     def _plan(self, rows: Rows) -> Plan:
         """What `scaleshift.explain` tells of a fit, or of a prediction once fitted."""
@@ -360,36 +391,9 @@ class OpenSetQuantifier(BaseEstimator):
         for name in ("flag_rate", "expected_flag_rate", "shift"):
             values = answers[name]
             told[name] = by_label(np.delete(values, unknown_class, axis=1) if unknown_class >= 0 else values)
-        numbers["flag"] = self._flags(numbers, told, shares)
+        numbers["flag"] = telling.flags(self, numbers, told, shares)
         numbers["unknown_baseline"] = self.gate_ if self.unknown and unknown_class < 0 else np.nan
         found = result.assembled(
-            samples, self.labels_, self.class_counts_, proportion, unknown, numbers, self._result_attributes()
+            samples, self.labels_, self.class_counts_, proportion, unknown, numbers, telling.attributes(self)
         )
         return diagnostics.with_diagnostics(found, told, self.markers_)
-
-    def _flags(
-        self, numbers: dict[str, np.ndarray], told: dict[str, np.ndarray], shares: np.ndarray
-    ) -> list[str]:
-        always = remarks.source_reasons(self.labels_, self.class_counts_)
-        nothing = np.full(len(shares), np.nan)
-        own = remarks.sample_reasons(
-            {**numbers, "p_value": nothing, "misfit": nothing}, np.full((len(shares), 3), np.nan), NO_BASELINE
-        )
-        doubts = diagnostics.reasons(told["disagreement"], told["novel"], self.gate_)
-        names = [*self.labels_[self.class_counts_ > 0], "unknown"]
-        of_labels = remarks.label_reasons(names, [], shares, numbers["n_cells"])
-        each = zip(own, doubts, of_labels, strict=True)
-        return [flag([*mine, *doubt, *theirs, *always]) for mine, doubt, theirs in each]
-
-    def _result_attributes(self) -> dict[str, Any]:
-        return {
-            "method": "open-set quantification",
-            "citation": CITATION,
-            "parameters": json.dumps(self.get_params(), default=str),
-            "seed": self.seed_,
-            "estimator": self.estimator_,
-            "gate": self.gate_ if self.unknown else np.nan,
-            "leave_one_out": json.dumps(self.leave_one_out_),
-            "resampled": "cells" if self.n_bootstrap and len(self.counts_.predicted) > 1 else "none",
-            "source_samples": json.dumps(self.source_samples_),
-        }

@@ -80,7 +80,9 @@ def _made_up(planner: Planner, rows: Rows, n: np.ndarray) -> dict[str, np.ndarra
     x = to_numpy(planner.block.x(rows).result)
     like = x[np.isfinite(x).all(axis=1)][:10_000].astype(np.float64)
     if not len(like):
-        raise DataError("no row of the block that was read is finite")
+        raise DataError(
+            "no row of the block that was read is finite: mend NaN and infinite values, or explain other rows"
+        )
     rng = np.random.default_rng(0)
     code = np.repeat(np.arange(len(n)), n)
     scale = like.std(axis=0)

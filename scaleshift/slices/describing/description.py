@@ -165,7 +165,9 @@ def _features(features: Any, rows: Rows) -> Features | None:
     if features.ndim != 2:
         raise DataError(f"features has {features.ndim} dimensions: expected (n, m), one row a row of data")
     if not isinstance(features, da.Array) and len(features) != rows.x.shape[0]:
-        raise DataError(f"features has {len(features)} rows, the embeddings have {rows.x.shape[0]}")
+        raise DataError(
+            f"features has {len(features)} rows, the embeddings have {rows.x.shape[0]}: pass as many"
+        )
     names = names or [f"feature {i}" for i in range(features.shape[1])]
     shift = np.zeros(features.shape[1])
     if not isinstance(features, da.Array) and len(features):

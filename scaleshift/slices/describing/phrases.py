@@ -27,7 +27,10 @@ def check_phrases(phrases: Sequence[str] | None, embeddings: Any, d: int) -> np.
             "phrase, in the space of the embeddings"
         )
     if not np.isfinite(vectors).all():
-        raise DataError("phrase_embeddings has NaN or infinite values")
+        row = np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0]
+        raise DataError(
+            f"phrase_embeddings has NaN or infinite values, first in row {row}: leave the phrase out"
+        )
     return vectors
 
 

@@ -61,7 +61,9 @@ def rules(
             f"metadata is a {type(metadata).__name__}: expected a pandas DataFrame, one row a row"
         )
     if len(metadata) != rows.x.shape[0]:
-        raise DataError(f"metadata has {len(metadata)} rows, the embeddings have {rows.x.shape[0]}")
+        raise DataError(
+            f"metadata has {len(metadata)} rows, the embeddings have {rows.x.shape[0]}: pass as many"
+        )
     row, members = sampled(rows, slices, preparation, only_held)
     if not len(row):
         return [Rule()] * slices.n_slices

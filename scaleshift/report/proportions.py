@@ -1,4 +1,4 @@
-"""What does a result say in rows? As a pandas table, as CSV, as a workbook, and for the terminal."""
+"""What does a quantifier answer, in rows?  As a pandas table, as CSV, as a workbook, and for the terminal."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from scaleshift.report.files import replacing, write_csv
 from scaleshift.report.hierarchy import Population, populations, shares, shares_of_parent
 from scaleshift.report.legend import legend, letters
 from scaleshift.report.metadata import sample_columns
+from scaleshift.report.names import printable
 from scaleshift.report.printed import Printed
 
 BY_LABEL = ("proportion", "proportion_low", "proportion_high", "proportion_known")
@@ -45,7 +46,7 @@ INTERVALS = {  # by what of the source was drawn again
 NO_ROOM = "there are intervals, but no room for them: see the CSV, or a wider terminal"
 
 
-def table(
+def proportion_table(
     result: xr.Dataset,
     path: str | os.PathLike[str] | None = None,
     *,
@@ -92,7 +93,7 @@ def table(
     >>> share = xr.DataArray([[0.2, 0.5]], coords={"sample": ["S1"], "label": ["B", "T"]})
     >>> one = xr.DataArray([0.3], coords={"sample": ["S1"]})
     >>> result = xr.Dataset({**dict.fromkeys(BY_LABEL, share), **dict.fromkeys(BY_SAMPLE, one)})
-    >>> table(result)[["sample", "label", "proportion", "unknown"]]
+    >>> proportion_table(result)[["sample", "label", "proportion", "unknown"]]
       sample label  proportion  unknown
     0     S1     B         0.2      0.3
     1     S1     T         0.5      0.3
@@ -140,7 +141,7 @@ def _with_populations(result: xr.Dataset, of: list[Population]) -> xr.Dataset:
     return wider
 
 
-def text(result: xr.Dataset, *, width: int | None = None) -> Printed:
+def proportion_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     """Proportions for the terminal, in per cent.
 
     One row a sample with the labels as columns where that fits, else one row a sample and label, with the
@@ -170,7 +171,7 @@ def text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     >>> one = xr.DataArray([0.3], coords={"sample": ["S1"]})
     >>> result = xr.Dataset({**dict.fromkeys(BY_LABEL, share), **dict.fromkeys(BY_SAMPLE, one)})
     >>> result["flag"] = ("sample", ["few cells: 12"])
-    >>> [column.header.plain for column in text(result, width=80).renderables[0].columns]
+    >>> [column.header.plain for column in proportion_text(result, width=80).renderables[0].columns]
     ['sample', 'B', 'T', 'unknown', 'flag']
     """
     require(result, *BY_LABEL, *BY_SAMPLE)
@@ -197,24 +198,6 @@ def require(result: xr.Dataset, *names: str) -> None:
             f"and the dimensions {sorted(map(str, result.dims))}, expected variables {list(names)} over "
             "(sample, label); pass the Dataset that a quantifier's predict returns"
         )
-
-
-def printable(name: object) -> str:
-    """A name as one line of visible characters: names come from files and may hold control codes."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(name))
-
-
-def short(name: object, longest: int) -> str:
-    """A name on one line, its middle left out if it is long: names often differ at their ends.
-
-    Examples
-    --------
-    >>> short("CD4 T cells, central memory", 12)
-    'CD4 T…memory'
-    """
-    line = printable(name)
-    half = longest // 2
-    return line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"
 
 
 def _captions(result: xr.Dataset, columns: list[_Column]) -> Iterator[str]:
@@ -253,7 +236,7 @@ def _wide(result: xr.Dataset, intervals: bool = False) -> list[_Column]:
 
 def _long(result: xr.Dataset) -> list[_Column]:
     """Columns with one row a sample and label; what belongs to the sample stands in its first row."""
-    rows = table(result)
+    rows = proportion_table(result)
     is_first = np.arange(len(rows)) % max(result.sizes["label"], 1) == 0
     low, high = _per_cent(rows["proportion_low"]), _per_cent(rows["proportion_high"])
 

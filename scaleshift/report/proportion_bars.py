@@ -1,4 +1,4 @@
-"""What does a result look like? One stacked bar a sample, the unknown share in grey."""
+"""What do proportions look like?  One stacked bar a sample, the unknown share in grey."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import xarray as xr
 
+from scaleshift.report import drawing
 from scaleshift.report.files import write_png
-from scaleshift.report.slices import is_slices, slice_plot
-from scaleshift.report.table import require, short
+from scaleshift.report.names import short
+from scaleshift.report.proportions import require
 
 if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.artist import Artist
@@ -31,7 +32,7 @@ CHARACTER = 0.085  # inches, at 9 points
 LEGEND_ROW = 0.22  # inches, at 9 points
 
 
-def plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figure:
+def proportion_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figure:
     """Proportions as stacked bars, one a sample, from the first sample at the top.
 
     Colours are told apart with every common colour blindness, up to 35 labels. The unknown share is grey
@@ -42,7 +43,7 @@ def plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figu
     ----------
     result : xarray.Dataset
         What a quantifier's ``predict`` returns, with dimensions (sample, label). Read are ``proportion``,
-        ``unknown`` and ``flag``. What a slicer's ``describe`` returns is drawn by `slice_plot`.
+        ``unknown`` and ``flag``.
     path : path, optional
         Save the figure there too. The suffix must be ``.png``; a file that is there is replaced as a whole.
 
@@ -66,19 +67,15 @@ def plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figu
     ...     },
     ...     coords={"sample": ["S1", "S2"], "label": ["B", "T"]},
     ... )
-    >>> figure = plot(result)
+    >>> figure = proportion_plot(result)
     >>> [text.get_text() for text in figure.legends[0].get_texts()]
     ['B', 'T', 'unknown', 'flagged']
     """
-    from matplotlib.figure import Figure
-
-    if is_slices(result):
-        return slice_plot(result, path)
     require(result, "proportion", "unknown", "flag")
     samples = [short(name, LONGEST_NAME) for name in result["sample"].values]
     labels = [short(name, LONGEST_NAME) for name in result["label"].values]
     layout = _layout(samples, labels)
-    figure = Figure(figsize=(layout.width, layout.height), layout="constrained")
+    figure = drawing.figure(layout.width, layout.height)
     axes = figure.add_subplot()
     entries = _draw_bars(axes, result, labels, layout) + _mark_samples(axes, result, layout)
     _draw_axes(axes, samples, layout)

@@ -1,0 +1,48 @@
+"""scaleshift report: one HTML page of what other verbs have found."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from scaleshift.cli import options
+from scaleshift.cli.helping import Verb
+from scaleshift.cli.results import PAGE, results_of
+
+
+@click.command(
+    cls=Verb,
+    examples="""
+scaleshift report results
+scaleshift report results --output for-the-clinic
+scaleshift report results/slices.zarr --output slices-only
+""",
+)
+@click.argument("result", type=click.Path(path_type=Path))
+@options.results(
+    click.option(
+        "--output",
+        type=click.Path(file_okay=False, path_type=Path),
+        callback=options.folder,
+        help=f"Folder to write {PAGE} to. Where left out: that of RESULT.",
+    ),
+    options.quiet,
+)
+def report(result: Path, output: Path | None, quiet: bool) -> None:
+    """Make one HTML page of the results in RESULT: open it in a browser, mail it, print it.
+
+    RESULT is the folder that --output of quantify, compare, slices, auc or error named, or one of the .zarr
+    in it. The page holds everything itself, and loads nothing from anywhere: bars, intervals, flags in words,
+    tables that sort, filter and download, methods and seeds. These verbs leave one in their --output too.
+    """
+    from scaleshift.report import page
+    from scaleshift.report.names import printable
+
+    found = results_of(result)
+    is_group = (result / "zarr.json").exists()
+    folder = output or (result.parent if is_group else result)
+    options.make_folder(folder)
+    page(found if len(found) > 1 else found[0], folder / PAGE)
+    if not quiet:
+        click.echo(printable(f"wrote {folder / PAGE}: open it in a browser"), err=True)

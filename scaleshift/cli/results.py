@@ -1,0 +1,82 @@
+"""Which results does a folder hold?  Those that verbs left there, read again for a report."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scaleshift.cli import zarr_groups
+from scaleshift.errors import DataError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+PAGE = "report.html"
+PROPORTIONS, GATED = "proportions.zarr", "gated.csv"
+LEAGUE, SLICES, ERROR = "league.zarr", "slices.zarr", "error.zarr"
+FEATURES, PATH = "features.zarr", "path.zarr"
+GROUPS = (PROPORTIONS, LEAGUE, SLICES, FEATURES, PATH, ERROR)
+COLUMNS: Any = {"sample": str, "label": str, "inside": "boolean"}
+MAKERS = "scaleshift quantify, compare, slices, auc and error leave there what a report is made of"
+
+
+def results_of(path: Path) -> list[Any]:
+    """The results of a folder that --output named, or the one of a single .zarr in it.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    list of xarray.Dataset and pandas.DataFrame
+
+    Raises
+    ------
+    DataError
+        If nothing is there that a report could be made of, or it cannot be read.
+    """
+    if not path.exists():
+        raise DataError(f"{path} does not exist: expected a folder that --output of a verb named; {MAKERS}")
+    if not path.is_dir():
+        raise DataError(
+            f"{path} is a file: expected the folder in which it lies, or a .zarr in that folder; {MAKERS}"
+        )
+    if (path / "zarr.json").exists():
+        return [_read(path)]
+    found: list[Any] = [_read(path / name) for name in GROUPS if (path / name).is_dir()]
+    if not found:
+        raise DataError(
+            f"{path} holds none of {', '.join(GROUPS)}: run the verb again with --output; {MAKERS}"
+        )
+    if (path / PROPORTIONS).is_dir() and (path / GATED).is_file():
+        found.insert(1, _gated(path / GATED))
+    return found
+
+
+def _read(path: Path) -> xr.Dataset:
+    """A group that a verb wrote; what comes from elsewhere is opened with as little trust as any store."""
+    import xarray as xr
+
+    from scaleshift.cells.reader import store_at
+
+    try:
+        store = store_at(os.fspath(path), read_only=True)
+        result = xr.open_zarr(store, zarr_format=3, consolidated=False, chunks=None).load()
+    except Exception as error:  # whatever xarray and zarr make of something else
+        raise DataError(f"{path} cannot be read as a Zarr v3 group ({error}): write it again") from error
+    if zarr_groups.OURS not in result.attrs:
+        what = "a study, and no result" if "X" in result else "no result of scaleshift"
+        raise DataError(f"{path} is {what}; {MAKERS}")
+    return result
+
+
+def _gated(path: Path) -> Any:
+    """Gated shares beside the estimated ones."""
+    import pandas as pd
+
+    try:
+        return pd.read_csv(path, dtype=COLUMNS, float_precision="round_trip")
+    except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:
+        raise DataError(f"{path} is not what scaleshift quantify wrote ({error}): run it again") from error

@@ -1,0 +1,44 @@
+"""What deserves caution?  Every reason that rows of a result have a flag, and whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scaleshift.report.names import short
+from scaleshift.report.pages.parts import Points, Words
+
+JOINT = "; "  # between the reasons of a flag; ": " comes before what one is about
+MOST_NAMES = 12  # behind a reason
+LONGEST_NAME = 48
+HEADING = "What deserves caution"
+
+
+def by_reason(flags: Iterable[tuple[object, object]], what: str) -> Points | Words:
+    """Reasons in words, each with the names of the rows that have it.
+
+    Parameters
+    ----------
+    flags : iterable of (name, flag)
+        A flag is text: reasons joined by "; ", empty if there is none.
+    what : str
+        What a row is, as in "slice".
+
+    Examples
+    --------
+    >>> by_reason([("0", "few rows: 3"), ("1", "few rows: 5; may be chance"), ("2", "")], "slice").entries
+    [('few rows:', '0 (3), 1 (5)'), ('may be chance:', '1')]
+    """
+    by_phrase: dict[str, list[str]] = {}
+    for name, flag in flags:
+        for reason in filter(None, str(flag).split(JOINT)):
+            phrase, _, about = reason.partition(": ")
+            of = short(name, LONGEST_NAME)
+            by_phrase.setdefault(phrase, []).append(f"{of} ({about})" if about else of)
+    if not by_phrase:
+        return Words([f"No {what} has a flag. That is no guarantee."])
+    return Points([(f"{phrase}:", _listed(names)) for phrase, names in by_phrase.items()])
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more

@@ -1,0 +1,63 @@
+"""What does a page say of any other result?  Its table, what the columns are, and how it was made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from scaleshift.report.kinds import kind_of
+from scaleshift.report.names import short
+from scaleshift.report.pages.downloads import csv_of
+from scaleshift.report.pages.made import made
+from scaleshift.report.pages.parts import NOTHING, Cell, Column, Grid, Pairs, Section
+
+LONGEST_NAME = 40  # of a heading
+
+
+def title(result: Any) -> tuple[str, str]:
+    """Heading of the page, and what stands below it."""
+    kind = kind_of(result)
+    return f"{kind.name[0].upper()}{kind.name[1:]}", f"From {kind.made_by}"
+
+
+def sections(result: Any) -> list[Section]:
+    """Sections of a page, from a result of any kind of `scaleshift.report.kinds`."""
+    kind = kind_of(result)
+    table = kind.show("table", result)
+    name = kind.name.replace(" ", "-")
+    rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
+    columns = [_column(str(heading), table[heading]) for heading in table]
+    grid = Grid(kind.name, columns, rows, download=csv_of(result, f"{name}.csv"))
+    found = [Section("In short", [grid])]
+    told = _told(result)
+    if told.entries:
+        found.append(Section("What the numbers are", [told]))
+    return [*found, made(result)]
+
+
+def _column(heading: str, values: pd.Series) -> Column:
+    numbers = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    line = short(heading, LONGEST_NAME)
+    return Column(line, "number" if numbers else "text", note="" if line == heading else heading)
+
+
+def _cell(value: Any) -> Cell:
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return Cell(NOTHING)
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+        return Cell(str(value))
+    known = float(value)
+    return Cell(f"{value:,}" if pd.api.types.is_integer(value) else f"{known:.4g}", known)
+
+
+def _told(result: Any) -> Pairs:
+    """What each variable of a dataset is, as far as it says."""
+    entries = []
+    for name in result.data_vars if isinstance(result, xr.Dataset) else ():
+        attrs = result[name].attrs
+        told = ": ".join(filter(None, (attrs.get("long_name", ""), attrs.get("description", ""))))
+        entries += [(str(name), told)] if told else []
+    return Pairs(entries)

@@ -1,0 +1,139 @@
+"""What does a page say of slices that are compared?  Which grew or shrank, and what it costs."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from scaleshift.report.pages.cautions import HEADING, by_reason
+from scaleshift.report.pages.downloads import csv_of
+from scaleshift.report.pages.made import made
+from scaleshift.report.pages.parts import (
+    NOTHING,
+    Cell,
+    Column,
+    Figures,
+    Grid,
+    Pairs,
+    Section,
+    Words,
+    number,
+    ranged,
+    sentence,
+)
+from scaleshift.report.slices import Q_CAPTION, per_cent
+
+
+def title(result: xr.Dataset) -> tuple[str, str]:
+    """Heading of the page, and what stands below it."""
+    n = result.sizes["slice"]
+    return "Which slices grew?", f"{n} slice{'' if n == 1 else 's'}: shares of the source and of the target"
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """Sections of a page, from what `scaleshift.slices.compare` returns."""
+    result = result.compute()
+    names = [f"slice {name}" for name in result["slice"].values.tolist()]
+    sentences = list(zip(names, map(str, result["words"].values), strict=True))
+    summary = str(result["summary"].item()) if "summary" in result else ""
+    flags = zip(names, result["flag"].values.tolist(), strict=True)
+    return [
+        Section("In short", [_figures(result), *([Words([sentence(summary)])] if summary else []), Pairs(sentences)]),
+        Section("Growth and what it costs", [_growth(result, names)]),
+        Section(HEADING, [by_reason(flags, "slice")]),
+        made(result),
+    ]
+
+
+def _of_errors(result: xr.Dataset) -> bool:
+    return result.attrs.get("measure", "share of errors") == "share of errors"
+
+
+def _figures(result: xr.Dataset) -> Figures:
+    told = {
+        "overall_error_source": "wrong in the source" if _of_errors(result) else "mean loss in the source",
+        "overall_error_target": "wrong in the target" if _of_errors(result) else "mean loss in the target",
+    }
+    entries = []
+    for name, words in told.items():
+        value = float(result.get(name, np.nan))
+        if np.isfinite(value):
+            entries.append((f"{per_cent(value)} %" if _of_errors(result) else f"{value:.3g}", words))
+    low, high = result["growth_low"].values, result["growth_high"].values
+    grown = {"slices that grew": (low > 0).sum(), "slices that shrank": (high < 0).sum()}
+    return Figures([*entries, *((str(int(n)), words) for words, n in grown.items())])
+
+
+def _growth(result: xr.Dataset, names: list[str]) -> Grid:
+    """One row a slice: its growth on a scale that all share."""
+    errors = _of_errors(result)
+    points = 100 * np.stack([result[name].values for name in ("growth", "growth_low", "growth_high")])
+    known = points[np.isfinite(points)]
+    unit = "%" if errors else "loss"
+    columns = [
+        Column("slice"),
+        Column("before %", "number", note="share of the source"),
+        Column("now %", "number", note="share of the target"),
+        Column(
+            "growth, points",
+            "interval",
+            float(known.min(initial=0.0)),
+            float(known.max(initial=0.01)),
+            "change of the share, in percentage points",
+            0.0,
+        ),
+        Column("factor", "number"),
+        Column("q", "number", note=Q_CAPTION),
+        *(Column(f"{told}, {unit}", "number") for told in ("error before", "error now")),
+        *(
+            Column(f"cost of {told}, {'points' if errors else 'loss'}", "number", note=_note(result, told))
+            for told in ("growth", "change")
+        ),
+        Column("flag"),
+    ]
+    rows = []
+    for i, name in enumerate(names):
+        one = result.isel(slice=i)
+        change, low, high = points[:, i].tolist()
+        rows.append(
+            [
+                Cell(name),
+                *(_shown(float(one[key]), errors=True) for key in ("share_source", "share_target")),
+                ranged(f"{change:+z.1f}", change, low, high, (f"{low:+z.1f}", f"{high:+z.1f}")),
+                number(float(one["growth_ratio"]), 2),
+                _shown_q(float(one["q_value"])),
+                *(_shown(float(one[key]), errors) for key in ("error_source", "error_target")),
+                *(_cost(float(one[key]), errors) for key in ("cost_of_growth", "cost_of_change")),
+                Cell(str(one["flag"].item())),
+            ]
+        )
+    return Grid(
+        "Shares of the slices in the source and in the target",
+        columns,
+        rows,
+        flagged=[bool(flag) for flag in result["flag"].values],
+        download=csv_of(result, "growth.csv"),
+        footnote=f"{Q_CAPTION}. The upright line is no growth.",
+    )
+
+
+def _note(result: xr.Dataset, told: str) -> str:
+    return str(result[f"cost_of_{told}"].attrs.get("description", ""))
+
+
+def _shown(value: float, errors: bool) -> Cell:
+    if np.isnan(value):
+        return Cell(NOTHING)
+    return Cell(per_cent(value) if errors else f"{value:.3g}", value)
+
+
+def _shown_q(q: float) -> Cell:
+    if np.isnan(q):
+        return Cell(NOTHING)
+    return Cell(f"{q:.1g}" if q >= 1e-4 else "<1e-4", q)
+
+
+def _cost(cost: float, errors: bool) -> Cell:
+    if np.isnan(cost):
+        return Cell(NOTHING)
+    return Cell(f"{100 * cost:+z.2f}" if errors else f"{cost:+.3g}", cost)

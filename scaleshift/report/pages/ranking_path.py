@@ -1,0 +1,119 @@
+"""What does a page say of rankings by number of features?  How well each ranks, and what would do."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from scaleshift.report.auc import PATH, contrasts
+from scaleshift.report.auc_words import number, of_path
+from scaleshift.report.pages.downloads import csv_of
+from scaleshift.report.pages.made import made
+from scaleshift.report.pages.parts import (
+    NOTHING,
+    Cell,
+    Chart,
+    Column,
+    Download,
+    Grid,
+    Part,
+    Point,
+    Points,
+    Section,
+    sentence,
+)
+from scaleshift.report.pages.ranking import auc_cell, ranks
+
+MOST_NAMES = 12  # features of a row
+WIDE = 12.0  # times as many features: from there on the axis is logarithmic
+
+
+def title(path: xr.Dataset) -> tuple[str, str]:
+    """Heading of the page, and what stands below it."""
+    found = _contrasts(path)
+    of = f" of {path.attrs['study']}" if "study" in path.attrs else ""
+    what = ranks(found[0][1], found[0][0]) if len(found) == 1 else f"each of {len(found)} contrasts"
+    return (
+        f"How many features rank {what}?",
+        f"Rankings of {path.sizes['feature']} features{of}, by their number",
+    )
+
+
+def sections(path: xr.Dataset) -> list[Section]:
+    """Sections of a page, from ``path_`` of a `SparseAUC`."""
+    parts: list[Part] = []
+    for place, (name, one) in enumerate(_contrasts(path)):
+        download = csv_of(path, "path.csv") if place == 0 else None  # it holds all contrasts
+        parts += _of_contrast(one, ranks(one, name), download)
+    return [Section("AUC by number of features", parts), made(path)]
+
+
+def _contrasts(path: xr.Dataset) -> list[tuple[str | None, xr.Dataset]]:
+    return contrasts(path, PATH, "path", "path_")
+
+
+def _of_contrast(one: xr.Dataset, positive: str, download: Download | None) -> list[Part]:
+    """A curve, what fewer features would attain, and the numbers."""
+    held_out = bool(np.isfinite(one["auc"].values).any())
+    one = one.isel(k=np.isfinite(one["auc_binormal"].values))  # others have sizes that this one has not
+    selected = np.equal(one["selected"].values, True)
+    auc = one["auc" if held_out else "auc_binormal"].values
+    error = one["auc_se"].values if held_out else np.full(len(auc), np.nan)
+    what = "held-out AUC" if held_out else "AUC of the rows learned from, if normal"
+    points = []
+    for k, value, se, is_chosen in zip(one["k"].values.tolist(), auc, error, selected.tolist(), strict=True):
+        low, high = (None, None) if np.isnan(se) else (value - se, min(value + se, 1.0))
+        note = f"{_features(k)}{', chosen' if is_chosen else ''}: {number(value)}"
+        if np.isfinite(value):
+            points.append(Point(k, float(value), low, high, note, is_chosen))
+    words = of_path(one)
+    bars = " with its standard error over folds" if np.isfinite(error).any() else ""
+    mark = "; the large orange dot is chosen" if selected.any() else ""
+    sizes = [point.x for point in points]
+    caption = f"{positive}: {what}{bars}, by number of features{mark}"
+    chart = Chart(
+        caption, "number of features", what, points, bool(points) and max(sizes) > WIDE * min(sizes)
+    )
+    table = _table(one, f"{positive}: rankings by number of features", selected, download)
+    said = [Points([("", sentence(word)) for word in words])] if words else []
+    return [*([chart] if points else []), *said, table]
+
+
+def _features(k: int) -> str:
+    return "1 feature" if k == 1 else f"{k} features"
+
+
+def _table(one: xr.Dataset, caption: str, selected: np.ndarray, download: Download | None) -> Grid:
+    """One row a number of features."""
+    auc, error = one["auc"].values, np.nan_to_num(one["auc_se"].values)
+    known = np.isfinite(auc)
+    low = float((auc - error)[known].min()) if known.any() else 0.0
+    columns = [
+        Column("features", "number"),
+        Column("held-out AUC", "interval", low, 1, "with its standard error over folds"),
+        Column(
+            "in training", "number", note="AUC of the rows that were learned from, as if scores were normal"
+        ),
+        Column("chosen"),
+        Column("which"),
+    ]
+    coef = np.nan_to_num(one["coef"].transpose("k", "feature").values)
+    names = one["feature"].values
+    rows = []
+    for i, k in enumerate(one["k"].values.tolist()):
+        training = float(one["auc_binormal"].values[i])
+        rows.append(
+            [
+                Cell(str(k), k),
+                auc_cell(float(auc[i]), float(one["auc_se"].values[i])) if known[i] else Cell(NOTHING),
+                Cell(number(training), training),
+                Cell("chosen" if selected[i] else ""),
+                Cell(_listed(names[np.flatnonzero(coef[i])])),
+            ]
+        )
+    return Grid(caption, columns, rows, download=download)
+
+
+def _listed(names: np.ndarray) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(map(str, names[:MOST_NAMES])) + more
