@@ -102,7 +102,7 @@ class SparseAUC(Ranker):
     coef_ : numpy.ndarray, shape (n_features,) or (n_contrasts, n_features)
         Weights in units of X; 0 but for the chosen features.
     intercept_ : float or numpy.ndarray, shape (n_contrasts,)
-        Rows score above ``-intercept_`` where a positive is more likely than not; of each label against all
+        Rows score above -intercept_ where a positive is more likely than not; of each label against all
         others, under the prior of the training rows.
     support_ : numpy.ndarray of int
         The chosen features, ascending; of any contrast.
