@@ -9,9 +9,9 @@ A classifier is trained on labelled cells; nobody labels those of later nights. 
 
     tonight.zarr: error 0.140 (0.134 to 0.145), above 0.1: ALARM
 
-and exit code 3 where the *lower* end of the interval is above --above, else 0. Without TONIGHT six nights are
-made up, in which an instrument's staining fades from the fourth on, and judged one after the other, in ten
-seconds. The true error, which no real night tells, stands beside them as "truly".
+and exit code 3 where the *lower* end of the interval is above --above, else 0. Without TONIGHT six nights
+are made up, in which an instrument's staining fades from the fourth on, and judged one after the other, in
+ten seconds. The true error, which no real night tells, stands beside them as "truly".
 
 --scheduler is where the work is done: "local" (processes of this machine), "tls://scheduler:8786" or a
 scheduler file (a cluster that is there), "slurm": whatever `ss.cluster.connect` takes. Every night by cron,

@@ -9,15 +9,15 @@ on where it was killed: give it to SLURM from the folder that holds cluster/,
     export SCALESHIFT_TLS=~/scaleshift-tls        # cluster/tls/make-certificates, once
     sbatch --ntasks=16 cluster/slurm/scaleshift.sbatch python examples/slurm_atlas.py /scratch/atlas --resume
 
-which starts scheduler and workers, whose address is in DASK_SCHEDULER_ADDRESS, and queues the job again when
-its time is up, since the command has --resume. From a login node the script sends its workers' jobs itself
-(extra slurm; cluster/slurm/jobqueue.yaml, in ~/.config/dask, has what a job asks for):
+which starts scheduler and workers, whose address is in DASK_SCHEDULER_ADDRESS, and queues the job again
+when its time is up, since the command has --resume. From a login node the script sends its workers' jobs
+itself (extra slurm; cluster/slurm/jobqueue.yaml, in ~/.config/dask, has what a job asks for):
 
     python examples/slurm_atlas.py /scratch/atlas --resume --scheduler slurm --jobs 16
 
 Without --resume it shows what a kill does: the answering is started, ended by SIGKILL once a part of some
-million cells is finished, started again, and compared with one that nobody disturbed; a minute for 8 million
-cells. Printed are how many parts outlived the kill, whether all bits are the same, and how far the
+million cells is finished, started again, and compared with one that nobody disturbed; a minute for 8
+million cells. Printed are how many parts outlived the kill, whether all bits are the same, and how far the
 proportions are from those planted.
 
 For a study that is no atlas of this file's making, the command line does the same:
