@@ -88,10 +88,9 @@ def tuned(problem: Problem, make: Callable, seed: int, **grid: tuple) -> float:
     folds = list(StratifiedKFold(3, shuffle=True, random_state=seed).split(x, y))
     held_out = [
         np.mean([roc_auc_score(y[b], x[b] @ online(x[a], y[a], make, seed, **some)) for a, b in folds])
-        for some in (tried if len(tried) > 1 else [])
+        for some in tried
     ]
-    best = tried[int(np.argmax(held_out))] if held_out else tried[0]
-    return auc(problem, online(x, y, make, seed, **best))
+    return auc(problem, online(x, y, make, seed, **tried[int(np.argmax(held_out))]))
 
 
 def by_features(problem: Problem, seed: int, sizes: tuple[int, ...]) -> dict[tuple[str, int], float]:
