@@ -76,14 +76,3 @@ def meant(name: str, known: Iterable[str]) -> str:
         return f": did you mean 'tcp://{name}'?"
     near = difflib.get_close_matches(name.lower(), lower, n=1)
     return f": did you mean {lower[near[0]]!r}?" if near else "."
-
-
-def said(error: Any) -> str:
-    """What an error says, in one line.
-
-    Examples
-    --------
-    >>> said(ValueError("two  lines"))
-    'two lines'
-    """
-    return " ".join(str(error).split()) or type(error).__name__
