@@ -162,8 +162,8 @@ class Workspace:
                 results = self._workspace.get_gating_strategy(sample.name).gate_sample(events)
             except Exception as error:  # whatever FlowKit makes of a file
                 raise DataError(
-                    f"{self.path}: FlowKit cannot gate {sample.fcs} ({one_line(error)}): export "
-                    "its gates' events as tables, and label from their folder"
+                    f"{self.path}: FlowKit cannot gate {sample.fcs}: {one_line(error)}; "
+                    "or export its gates' events as tables, and label from their folder"
                 ) from error
         if events.event_count != sample.place.n:
             raise DataError(
