@@ -139,7 +139,8 @@ scaleshift auc study.zarr --positive "CD8 T" --negative "CD4 T" --select "day ==
 )
 @options.results(
     options.output_of(
-        f"{PAGE}, {TABLE}, {PATH_TABLE}, {PICTURE}, {FEATURES}, {PATH} and the fitted {MODEL} (ss.load opens it)"
+        f"{PAGE}, {TABLE}, {PATH_TABLE}, {PICTURE}, {FEATURES}, {PATH} and the fitted {MODEL} (ss.load "
+        "opens it)"
     ),
     options.as_json,
     options.quiet,

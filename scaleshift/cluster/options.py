@@ -75,14 +75,3 @@ def meant(name: str, known: Iterable[str]) -> str:
         return f": did you mean 'tcp://{name}'?"
     near = nearest(name, sorted(known))
     return f": did you mean {near!r}?" if near else "."
-
-
-def said(error: Any) -> str:
-    """What an error says, in one line.
-
-    Examples
-    --------
-    >>> said(ValueError("two  lines"))
-    'two lines'
-    """
-    return " ".join(str(error).split()) or type(error).__name__

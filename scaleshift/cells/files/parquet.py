@@ -16,13 +16,12 @@ from scaleshift.cells.files.described import (
     Wish,
     fingerprint,
     groups_of,
-    one_line,
     reading,
     refuse_torn,
 )
 from scaleshift.cells.optional import optional
 from scaleshift.cells.problem import Problem
-from scaleshift.errors import DataError
+from scaleshift.errors import DataError, one_line
 from scaleshift.spelling import suggestion
 
 SUFFIXES = (".parquet", ".pq")
