@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from claims import Bar, Result, Row, at_most
 
-MEMORY_GB, IN_KERNEL, TWO_THREADS = at_most(2), Bar(0.75), Bar(1.85)
+MEMORY_GB, IN_KERNEL, TWO_THREADS, IMPORT = at_most(2), Bar(0.75), Bar(1.85), at_most(1.2)
 
 
 def out_of_core(result: Result) -> Iterator[Row]:
@@ -105,3 +105,10 @@ def ingest(result: Result) -> Iterator[Row]:
     for n in (1, 2):
         grown = result[f"memory_over_size_{n}_threads"]
         yield Row(f"Ingest one large file, threads: {n}", ours, "memory over the file's size", grown)
+
+
+def import_time(result: Result) -> Iterator[Row]:
+    base = f"`{result['base']}`, {result['cpu_s'][result['base']]:.2f} s"
+    for name, ratio in result["over_base"].items():
+        bar = IMPORT if name == "import scaleshift" else None
+        yield Row(name, f"{result['cpu_s'][name]:.2f} CPU seconds", base, ratio, bar)

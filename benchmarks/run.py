@@ -87,6 +87,7 @@ BENCHMARKS = {
     "auc_out_of_core": Benchmark("passes", _p.auc_out_of_core, quick=("--rows", "200000")),
     "fcs": Benchmark("passes", _p.fcs, arguments=(str(SHARED / "fcs"),), quick=("--rounds", "1")),
     "ingest": Benchmark("passes", _p.ingest, quick=("--files", "200", "--large", "500000")),
+    "import_time": Benchmark("passes", _p.import_time, quick=("--rounds", "2")),
     "accuracy": Benchmark("studies", _s.accuracy, arguments=("--data", DATA)),
     "auc_colon": Benchmark("studies", _s.auc_colon, quick=("--repeats", "1", "--methods", "default")),
     "auc_peers": Benchmark(

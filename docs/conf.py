@@ -7,16 +7,17 @@ The repository is the source folder, so that links mean the same here and where 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
-from sphinx.domains.python import PyObject
 from sphinx.util import logging
 
 import scaleshift
 
 logger = logging.getLogger(__name__)
+MARKUP = re.compile(r"(``.*?``|`[^`]*`)|((?<=\w)_(?!\w)|\|)")  # what is code or a name; ends of words, bars
 project = "scaleshift"
 author = "The scaleshift developers"
 version = release = scaleshift.__version__
@@ -26,7 +27,7 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/**.md",
     "cluster/**.md",
-    "examples/**.md",
+    "examples/README.md",
     "benchmarks/RESULTS.md",
     "README.md",
     "CHANGELOG.md",
@@ -45,7 +46,7 @@ autodoc_default_options = {"members": True, "inherited-members": "BaseEstimator,
 napoleon_google_docstring = False
 napoleon_use_param = False
 napoleon_use_rtype = False
-napoleon_use_ivar = True  # attributes are told once, by the class
+napoleon_custom_sections = [("Attributes", "params_style")]  # told like parameters, and once
 
 html_theme = "furo"
 html_title = f"scaleshift {version}"
@@ -81,9 +82,17 @@ def skip_foreign(app: Any, what: str, name: str, obj: Any, skip: bool, options: 
     return True if str(getattr(obj, "__module__", "")).startswith("sklearn.") else None
 
 
+def plain_text(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings are written to be read as they are: `coef_` and |w| are no links, though rst has them so."""
+    code = False
+    for i, line in enumerate(lines):
+        code = bool(line.strip()) and (code or line.lstrip().startswith(">>>"))
+        if not code:
+            lines[i] = MARKUP.sub(lambda found: found[1] or "\\" + found[2], line)
+
+
 def setup(app: Any) -> None:
     """Sphinx calls this."""
-    for field in PyObject.doc_field_types:
-        field.label = "Attributes" if field.name == "variable" else field.label
+    app.connect("autodoc-process-docstring", plain_text, priority=600)  # after napoleon
     app.connect("autodoc-skip-member", skip_foreign)
     app.add_html_math_renderer("mathml", (inline_math, None), (block_math, None))

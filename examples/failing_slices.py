@@ -2,11 +2,11 @@
 
     python examples/failing_slices.py [--cells 9000]
 
-A classifier learns from two samples of the study that ships with scaleshift. Slices, cells that lie together
-and are labelled wrongly more often than others, are learned from two samples of other centres (the source)
-and looked for in two more (the target); ten seconds. Printed are the slices, what became of each by
-`ss.slices.compare` (did it grow, what does that cost in points of error), and the same once more without the
-target's labels, when only the growth can be seen: which is what a new site can have on its first day.
+A classifier learns from two samples of the study that ships with scaleshift. Slices, cells that lie
+together and are labelled wrongly more often than others, are learned from two samples of other centres (the
+source) and looked for in two more (the target); ten seconds. Printed are the slices, what became of each by
+`ss.slices.compare` (did it grow, what does that cost in points of error), and the same once more without
+the target's labels, when only the growth can be seen: which is what a new site can have on its first day.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 
 Without FOLDER eight FCS files, a sample sheet and a table of gates are made from the study that ships with
 scaleshift, and a ninth file that was cut off in the middle; ten seconds. Four samples are gated: three are
-learned from, the fourth is kept as a check. The sheet's column `gated` says which are learned from. In OUTPUT
-lie then study.zarr, proportions.xlsx and proportions.png. Needs `pip install "scaleshift[excel]"`.
+learned from, the fourth is kept as a check. The sheet's column `gated` says which are learned from. In
+OUTPUT lie then study.zarr, proportions.xlsx and proportions.png. Needs `pip install "scaleshift[excel]"`.
 
 The same on the command line; both give the same numbers, to the last bit:
 
@@ -15,8 +15,8 @@ The same on the command line; both give the same numbers, to the last bit:
     scaleshift quantify study.zarr --source "gated == true" --method open-set --output results
 
 Printed are what `check` has to say, the table (a share of all cells by sample and label; letters are flags,
-explained below it), and how far the estimates are from the gates of the sample kept as a check. The workbook
-has the sheets percent, counts, low, high (the ends of the intervals), flags, gated and about.
+explained below it), and how far the estimates are from the gates of the sample kept as a check. The
+workbook has the sheets percent, counts, low, high (the ends of the intervals), flags, gated and about.
 """
 
 from __future__ import annotations

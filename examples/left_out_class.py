@@ -1,14 +1,14 @@
 """Which methods withstand a class that nobody labelled?  Each class of a real study left out in turn.
 
-python examples/left_out_class.py [--data FILE] [--output FOLDER]
+    python examples/left_out_class.py [--data FILE] [--cells 5000] [--output FOLDER]
 
 The setting of Figure 2 of Dussap, Blanchard and Cherief-Abdellatif (2023): every sample is the source for
 each other one of its laboratory, with all classes known, then with each class removed from the source.
-Without --data four samples of the package's demo study are used, a few minutes. The figure's data are the T
+Without --data three samples of the package's demo study are used, a minute. The figure's data are the T
 cell panel of the Human Immunology Project Consortium; FILE is a .npz file with X (cells, markers), y
 (codes), classes, sample (codes) and sample_names, in which a sample's laboratory is its name up to the last
-"_".
-Prints a table and writes left_out_class.csv and left_out_class.png.
+"_". Prints the error of the proportions (0 is perfect) by class left out, and writes left_out_class.csv and
+.png. A method that withstands has bars as low on the right, where much is unknown, as on the left.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ import argparse
 from itertools import permutations
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 import scaleshift as ss
+from scaleshift.report.plot import PALETTE
 
 ALL = "none: all classes known"
 METHODS = {
@@ -32,6 +33,8 @@ METHODS = {
     "soft BBSE+": lambda: ss.BBSE(soft=True, n_bootstrap=0, random_state=0),
     "open set": lambda: ss.OpenSetQuantifier(n_bootstrap=0, random_state=0),
 }
+ORANGE, SKY, GREEN, _, BLUE, RED, PINK = PALETTE
+COLOURS = dict(zip(METHODS, (RED, ORANGE, GREEN, PINK, SKY, BLUE), strict=True))
 
 
 def load(path: Path | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -40,7 +43,7 @@ def load(path: Path | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         demo = ss.datasets.load_demo()
         code = demo["label_code"].values
         sample = demo["sample"].values[demo["sample_code"].values]
-        kept = (code >= 0) & np.isin(sample, ["S01", "S02", "S05", "S07"])  # of one half of the study
+        kept = (code >= 0) & np.isin(sample, ["S01", "S02", "S05"])  # of one half of the study
         return demo["X"].values[kept], demo["label"].values[code[kept]], sample[kept]
     with np.load(path, allow_pickle=False) as stored:
         x = np.clip(stored["X"] * stored["scale"], 0, 4096)
@@ -86,21 +89,26 @@ def table(results: pd.DataFrame) -> pd.DataFrame:
 def plot(results: pd.DataFrame, path: Path) -> None:
     """Mean error of each method by class left out."""
     means = table(results)
-    figure, axis = plt.subplots(figsize=(10, 4.5), layout="constrained")
-    means[list(METHODS)].plot.bar(ax=axis, width=0.8)
-    names = [f"{name}\n{100 * share:.1f} %" for name, share in means["unknown"].items()]
-    axis.set_xticks(range(len(names)), names, rotation=30, ha="right", fontsize=8)
-    axis.set(xlabel="class left out of the source, and its share in the targets", ylabel="error (L2)")
-    axis.legend(frameon=False)
+    figure = Figure(figsize=(10, 4.5), layout="constrained")
+    axis = figure.subplots()
+    width = 0.8 / len(METHODS)
+    for column, (method, colour) in enumerate(COLOURS.items()):
+        places = np.arange(len(means)) + (column - (len(METHODS) - 1) / 2) * width
+        axis.bar(places, means[method], 0.92 * width, color=colour, label=method)
+    names = [f"{name.replace('_', ' ')}\n{100 * share:.1f} %" for name, share in means["unknown"].items()]
+    axis.set_xticks(range(len(names)), names, fontsize=9)
+    axis.set(xlabel="class left out of the source, and its share in the targets")
+    axis.set_ylabel("error of the proportions (L2)")
+    axis.spines[["right", "top"]].set_visible(False)
+    figure.legend(frameon=False, loc="outside right upper")
     figure.savefig(path, dpi=150)
-    plt.close(figure)
 
 
 def main() -> None:
     """Run, print and draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--cells", type=int, default=10_000, help="of a sample, at most")
+    parser.add_argument("--cells", type=int, default=5_000, help="of a sample, at most")
     parser.add_argument("--output", type=Path, default=Path("left_out_class"))
     given = parser.parse_args()
     results = experiment(*load(given.data), given.cells)
@@ -109,6 +117,11 @@ def main() -> None:
     plot(results, given.output / "left_out_class.png")
     print("Mean L2 error by class left out, and its share in the targets")
     print(table(results).round(4).to_string())
+    most = table(results).iloc[-1]
+    print(
+        f"without {most.name}, {most['unknown']:.0%} of the targets: "
+        + ", ".join(f"{m} {most[m]:.3f}" for m in METHODS)
+    )
     print(f"wrote {given.output}/left_out_class.csv and .png")
 
 

@@ -9,12 +9,13 @@ A classifier is trained on labelled cells; nobody labels those of later nights. 
 
     tonight.zarr: error 0.140 (0.134 to 0.145), above 0.1: ALARM
 
-and exit code 3 where the *lower* end of the interval is above --above, else 0. Without TONIGHT six nights are
-made up, in which an instrument's staining fades from the fourth on, and judged one after the other, in ten
-seconds. The true error, which no real night tells, stands beside them as "truly".
+and exit code 3 where the *lower* end of the interval is above --above, else 0. Without TONIGHT six nights
+are made up, in which an instrument's staining fades from the fourth on, and judged one after the other, in
+ten seconds. The true error, which no real night tells, stands beside them as "truly".
 
---scheduler is where the work is done: "local" (processes of this machine), "tls://scheduler:8786" or a
-scheduler file (a cluster that is there), "slurm": whatever `ss.cluster.connect` takes. Every night by cron,
+--scheduler is where the work is done: "tls://scheduler:8786" or a scheduler file (a cluster that is there),
+"local" (processes of this machine), "slurm": whatever `ss.cluster.connect` takes; threads of this machine
+where it is left out. Every night by cron,
 
     30 2 * * *  cd /data && python nightly_monitoring.py $(date +\%F).zarr || mail -s "look at it" me@lab
 
@@ -35,6 +36,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -111,10 +113,10 @@ def main() -> int:
     parser.add_argument("--learn", type=Path, help="study of labelled cells to learn from, and nothing else")
     parser.add_argument("--state", type=Path, default=Path("watched"), help="folder of the fitted estimate")
     parser.add_argument("--above", type=float, default=0.1, help="share of wrong cells that is too much")
-    parser.add_argument("--scheduler", default="local", help="local, an address, a scheduler file, slurm")
+    parser.add_argument("--scheduler", help="an address, a scheduler file, local, slurm")
     parser.add_argument("--cells", type=int, default=20_000, help="of a made-up night")
     given = parser.parse_args()
-    with ss.cluster.connect(given.scheduler):
+    with ss.cluster.connect(given.scheduler) if given.scheduler else nullcontext():
         if given.learn is not None:
             learn(ss.open_cells(given.learn), given.state)
             return 0

@@ -2,12 +2,12 @@
 
     python examples/retrain_by_weights.py [--markers m0 m1] [--draws 10] [--target S02] [--far S13]
 
-A classifier of blood cells for a sorter with room for two markers is learned from one labelled sample of the
-study that ships with scaleshift, in which eight were measured. Two leave the classes overlapping, and what an
-unclear cell is taken for depends on the classes' shares. The target is another sample, whose cells are drawn
-so that these are quite others, --draws times. Nobody labels it: its shares are estimated from all eight
-markers, `ss.quantify.sample_weight` makes of them a weight for each labelled cell (the class's share in the
-target over that in the source), and the same classifier is trained again with it. Half a minute.
+A classifier of blood cells for a sorter with room for two markers is learned from one labelled sample of
+the study that ships with scaleshift, in which eight were measured. Two leave the classes overlapping, and
+what an unclear cell is taken for depends on the classes' shares. The target is another sample, whose cells
+are drawn so that these are quite others, --draws times. Nobody labels it: its shares are estimated from all
+eight markers, `ss.quantify.sample_weight` makes of them a weight for each labelled cell (the class's share
+in the target over that in the source), and the same classifier is trained again with it. Half a minute.
 
 Printed is the share of the target's cells that get a wrong label, as a mean over the draws:
 
@@ -18,8 +18,8 @@ Printed is the share of the target's cells that get a wrong label, as a mean ove
     better in     draws in which the estimated weights did better than none
     flagged       draws in which the estimate itself says "do not use" or "estimators disagree"
 
-for a target near the source (--target) and one of another centre (--far), whose classes look otherwise: there
-weights mend the shares, not the classes.
+for a target near the source (--target) and one of another centre (--far), whose classes look otherwise:
+there weights mend the shares, not the classes.
 """
 
 from __future__ import annotations

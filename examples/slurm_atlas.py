@@ -1,6 +1,6 @@
 r"""A large atlas on SLURM, with a checkpoint: killed in the middle, it goes on to the same bits.
 
-    python examples/slurm_atlas.py [FOLDER] [--samples 40] [--cells 200000] [--scheduler local] [--resume]
+    python examples/slurm_atlas.py [FOLDER] [--samples 40] [--cells 200000] [--scheduler ADDRESS] [--resume]
 
 Writes a made-up atlas to FOLDER/atlas.zarr, block by block and never as a whole in memory; learns from its
 first sample; answers for all others with a checkpoint. With --resume that is all, and the same command goes
@@ -9,15 +9,15 @@ on where it was killed: give it to SLURM from the folder that holds cluster/,
     export SCALESHIFT_TLS=~/scaleshift-tls        # cluster/tls/make-certificates, once
     sbatch --ntasks=16 cluster/slurm/scaleshift.sbatch python examples/slurm_atlas.py /scratch/atlas --resume
 
-which starts scheduler and workers, whose address is in DASK_SCHEDULER_ADDRESS, and queues the job again when
-its time is up, since the command has --resume. From a login node the script sends its workers' jobs itself
-(extra slurm; cluster/slurm/jobqueue.yaml, in ~/.config/dask, has what a job asks for):
+which starts scheduler and workers, whose address is in DASK_SCHEDULER_ADDRESS, and queues the job again
+when its time is up, since the command has --resume. From a login node the script sends its workers' jobs
+itself (extra slurm; cluster/slurm/jobqueue.yaml, in ~/.config/dask, has what a job asks for):
 
     python examples/slurm_atlas.py /scratch/atlas --resume --scheduler slurm --jobs 16
 
 Without --resume it shows what a kill does: the answering is started, ended by SIGKILL once a part of some
-million cells is finished, started again, and compared with one that nobody disturbed; a minute for 8 million
-cells. Printed are how many parts outlived the kill, whether all bits are the same, and how far the
+million cells is finished, started again, and compared with one that nobody disturbed; a minute for 8
+million cells. Printed are how many parts outlived the kill, whether all bits are the same, and how far the
 proportions are from those planted.
 
 For a study that is no atlas of this file's making, the command line does the same:
@@ -35,14 +35,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from functools import partial
+from contextlib import nullcontext
 from pathlib import Path
 
 import dask.array as da
 import numpy as np
 import xarray as xr
-from distributed import Client
 
 import scaleshift as ss
 
@@ -81,9 +79,9 @@ def write_atlas(path: Path, n_samples: int, n: int) -> None:
     unfinished.rename(path)
 
 
-def answer(folder: Path, checkpoint: Path, connect: Callable[[], Client]) -> xr.Dataset:
+def answer(folder: Path, checkpoint: Path, scheduler: str | None, jobs: dict[str, int]) -> xr.Dataset:
     """Learn from the first sample, answer for the others; both keep what is finished."""
-    with connect():
+    with ss.cluster.connect(scheduler, **jobs) if scheduler else nullcontext():
         names = ss.open_cells(folder / "atlas.zarr")["sample"].values
         source, target = (ss.open_cells(folder / "atlas.zarr", samples=s) for s in (names[:1], names[1:]))
         model = ss.DFM("landmarks", random_state=0, checkpoint=checkpoint / "fit").fit(source)
@@ -118,8 +116,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", default=Path("atlas"), help="that all nodes see")
     parser.add_argument("--samples", type=int, default=40)
     parser.add_argument("--cells", type=int, default=200_000, help="of a sample")
-    address = os.environ.get("DASK_SCHEDULER_ADDRESS", "local")
-    parser.add_argument("--scheduler", default=address, help="local, slurm, an address, a scheduler file")
+    address = os.environ.get("DASK_SCHEDULER_ADDRESS")  # which a batch script has set
+    parser.add_argument("--scheduler", default=address, help="slurm, local, an address; threads if left out")
     parser.add_argument("--jobs", type=int, help="to send, with --scheduler slurm")
     parser.add_argument("--resume", action="store_true", help="answer alone, and go on where it was killed")
     given = parser.parse_args()
@@ -130,12 +128,11 @@ def main() -> None:
         print(f"wrote {n_samples * n:,} cells to {folder}/atlas.zarr", flush=True)
     if not given.resume:
         print(f"killed; finished parts that are kept: {killed(folder, sys.argv[1:])}", flush=True)
-    options = {} if given.jobs is None else {"jobs": given.jobs}
-    connect = partial(ss.cluster.connect, given.scheduler, **options)
-    result = answer(folder, folder / "kept", connect)
+    work = given.scheduler, {} if given.jobs is None else {"jobs": given.jobs}
+    result = answer(folder, folder / "kept", *work)
     ss.report.table(result, folder / "proportions.csv")
     if not given.resume:
-        undisturbed = answer(folder, folder / "undisturbed", connect)
+        undisturbed = answer(folder, folder / "undisturbed", *work)
         print(f"to the same bits as undisturbed: {'yes' if same_bits(result, undisturbed) else 'NO'}")
     planted = np.array([shares(i) for i in range(1, n_samples)])
     worst = 100 * np.abs(result["proportion"].values - planted).max()

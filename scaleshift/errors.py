@@ -93,3 +93,14 @@ class ClusterError(ScaleshiftError, RuntimeError):
 
 class DoesNotFitError(ScaleshiftError, MemoryError):
     """A job needs more memory than there is, and this is known before it runs."""
+
+
+def one_line(error: object) -> str:
+    r"""What an error of another library says, on one line and not at length; its kind where it says nothing.
+
+    Examples
+    --------
+    >>> one_line(ValueError("two\nlines")), one_line(TimeoutError())
+    ('two lines', 'TimeoutError')
+    """
+    return " ".join(str(error).split())[:500] or type(error).__name__

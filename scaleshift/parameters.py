@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from scaleshift.errors import DataError
+from scaleshift.spelling import meant
 
 LONGEST = 80  # characters of a value in a message
 
 
-def check(name: str, value: Any, meaningful: Callable[[Any], Any], expected: str) -> None:
+def check(name: str, value: Any, meaningful: Callable[[Any], Any], expected: str | Sequence[Any]) -> None:
     """Refuse a value that is not `meaningful`, or that this cannot even be asked of.
+
+    Of several names that are `expected`, the one that was meant is suggested.
 
     Examples
     --------
@@ -21,13 +24,18 @@ def check(name: str, value: Any, meaningful: Callable[[Any], Any], expected: str
     >>> check("level", "high", lambda value: 0 < value < 1, "a number between 0 and 1")
     Traceback (most recent call last):
     scaleshift.errors.DataError: level='high': expected a number between 0 and 1
+    >>> check("solver", "moment", ("moments", "stream").__contains__, ("moments", "stream"))
+    Traceback (most recent call last):
+    scaleshift.errors.DataError: solver='moment': expected one of moments, stream; did you mean 'moments'?
     """
     try:
         fine = bool(meaningful(value))
     except (TypeError, ValueError, OverflowError):  # not to be compared with a number, or an array
         fine = False
     if not fine:
-        raise DataError(f"{name}={shown(value)}: expected {expected}")
+        told = expected if isinstance(expected, str) else f"one of {', '.join(map(str, expected))}"
+        hint = meant(value, expected) if isinstance(value, str) and not isinstance(expected, str) else ""
+        raise DataError(f"{name}={shown(value)}: expected {told}{hint}")
 
 
 def shown(value: Any) -> str:

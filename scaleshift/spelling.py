@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 MOST_NAMES = 8
+SLIP = 0.85  # how alike a slip of the pen is, in difflib's ratio
 
 
 def suggestion(name: object, known: Iterable[object]) -> str:
@@ -55,6 +56,24 @@ def nearest(name: object, known: Iterable[object]) -> str | None:
     alike = {text.casefold(): text for text in map(str, known) if _numbers(text) == _numbers(str(name))}
     close = difflib.get_close_matches(str(name).casefold(), alike, n=1)
     return alike[close[0]] if close else None
+
+
+def misspelt(names: Iterable[str], wanted: Iterable[str]) -> tuple[str, str] | None:
+    """The first of some names that is a slip of the pen of a wanted one, and that one; case does not count.
+
+    Stricter than `nearest`: the name may well be meant as it is.
+
+    Examples
+    --------
+    >>> misspelt(["batch", "sampel_id"], ["sample_id", "id"]), misspelt(["sample_no"], ["sample_id"]) is None
+    (('sampel_id', 'sample_id'), True)
+    """
+    wanted = list(wanted)
+    for name in names:
+        close = difflib.get_close_matches(name.strip().casefold(), wanted, n=1, cutoff=SLIP)
+        if close and name.strip().casefold() not in wanted:
+            return name, close[0]
+    return None
 
 
 def _numbers(text: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.errors import DataError
+from scaleshift.errors import DataError, one_line
 
 
 def ask(thing: Any, method: str, *arguments: Any) -> Any:
@@ -51,17 +51,6 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
     except Exception as error:
         raise DataError(f"{name_of(function)} failed ({type(error).__name__}: {one_line(error)})") from error
-
-
-def one_line(error: Exception) -> str:
-    r"""What an error says, in one line.
-
-    Examples
-    --------
-    >>> one_line(ValueError("two\nlines"))
-    'two lines'
-    """
-    return " ".join(str(error).split())
 
 
 def name_of(function: Callable[..., Any]) -> str:

@@ -16,7 +16,6 @@ import yaml
 import scaleshift
 
 ROOT = Path(__file__).parents[1]
-hatchling = pytest.importorskip("hatchling", reason="the build backend is in the extra `test`")
 
 
 def hatch(folder, target, out):
@@ -41,6 +40,7 @@ def tracked():
 @pytest.fixture(scope="module")
 def sdist(tracked, tmp_path_factory):
     """The folder of an unpacked source distribution of them."""
+    pytest.importorskip("hatchling", reason="the build backend is in the extra `test`")
     work = tmp_path_factory.mktemp("sdist")
     for name in tracked:
         (work / "copy" / name).parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ ELSEWHERE = ("tls://", '"slurm"')  # in a block that needs another machine
 NAMES = ["S01", "S02", "S03", "S07", "S09", "S10", "S11", "S15"]
 LABELS = ["B cells", "CD4", "CD8", "NK", "pDC"]
 MARKERS = ["CD3", "CD4", "CD8", "CD19", "CD56", "age"]
-N = 250  # cells of a sample
+N = 150  # cells of a sample
 
 
 def name_of(page):

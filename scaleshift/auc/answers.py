@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 from scipy.special import expit, log_expit, logsumexp
 
-from scaleshift.blocks import labels
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 RAREST = 1e-300  # share of a class that a prior rules out
 
@@ -102,7 +102,7 @@ def prior_of(prior: Any, classes: np.ndarray, sample: Any = None) -> np.ndarray:
     if isinstance(prior, dict):
         for label in prior:
             if label not in classes.tolist():
-                hint = labels.suggestion(label, classes.tolist())
+                hint = suggestion(label, classes.tolist())
                 raise DataError(f"the prior names the class {label!r}, which is not known{hint}")
         prior = _completed(prior, classes)
         missing = [label for label in classes.tolist() if label not in prior]
@@ -143,7 +143,7 @@ def _of_result(result: xr.Dataset, classes: np.ndarray, sample: Any) -> np.ndarr
             raise DataError(f"the result has {len(names)} samples: say which, sample=..., of {names[:5]}")
         name = names[0] if sample is None else sample
         if name not in names:
-            raise DataError(f"the result has no sample {name!r}; it has {names[:5]}")
+            raise DataError(f"the result has no sample {name!r}{suggestion(name, names)}")
         shares = shares.isel(sample=names.index(name))
     by_label = dict(zip(shares["label"].values.tolist(), shares.values.tolist(), strict=True))
     found = [by_label.get(label, 0.0) for label in classes.tolist()]
@@ -151,5 +151,6 @@ def _of_result(result: xr.Dataset, classes: np.ndarray, sample: Any) -> np.ndarr
     if len(classes) == 2 and missing == [classes.tolist()[0]]:  # one label against all others
         return np.array([sum(by_label.values()) - found[1], found[1]])
     if missing:
-        raise DataError(f"the result has no label {missing[0]!r}; it has {list(by_label)[:8]}")
+        hint = suggestion(missing[0], by_label)
+        raise DataError(f"the result has no label {missing[0]!r}{hint}")
     return np.array(found)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.blocks import labels
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 
 def signs(categories: np.ndarray, pos_label: Any = None) -> np.ndarray:
@@ -67,6 +67,6 @@ def position(categories: np.ndarray, label: Any) -> int:
         raise DataError(f"pos_label={label!r} are several values: give one label, of {items[:8]}")
     if label not in items:
         alike = [item for item in items if str(item) == str(label)]  # '1' for 1
-        hint = f"; did you mean {alike[0]!r}?" if alike else labels.suggestion(label, items)
+        hint = f"; did you mean {alike[0]!r}?" if alike else suggestion(label, items)
         raise DataError(f"label {label!r} is not known{hint}")
     return int(items.index(label))

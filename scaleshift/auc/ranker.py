@@ -89,7 +89,7 @@ class Ranker(ClassifierMixin, Fitted):
         Returns
         -------
         numpy.ndarray or dask.array.Array of float64
-            Of two labels (n,), ``X @ coef_ + intercept_``, above 0 where the positive one is more likely. Of
+            Of two labels (n,), X @ coef_ + intercept_, above 0 where the positive one is more likely. Of
             several (n, n_classes): log odds of each against the others, under the prior that was set; or with
             "ovo" the mean probability in pairs. Lazy for Dask input.
 

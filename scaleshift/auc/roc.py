@@ -200,8 +200,7 @@ METHODS = {"exact": exact, "histogram": histogram}
 
 def _checked(max_fpr: Any, method: Any, n_bins: Any) -> float:
     """The largest false positive rate."""
-    known = ", ".join(map(repr, METHODS))
-    check("method", method, lambda value: isinstance(value, str) and value in METHODS, f"one of {known}")
+    check("method", method, lambda value: isinstance(value, str) and value in METHODS, list(METHODS))
     check(
         "max_fpr", max_fpr, lambda value: value is None or 0 < value <= 1, "None, or a number above 0, to 1"
     )

@@ -21,7 +21,7 @@ from scaleshift.blocks.rows import as_rows, with_columns, with_numbers
 from scaleshift.errors import DataError
 from scaleshift.parameters import check, is_switch, is_whole
 
-Meaning = tuple[Callable[[Any], Any], str]
+Meaning = tuple[Callable[[Any], Any], str | tuple[str, ...]]
 SWITCH: Meaning = (is_switch, "True or False")
 MOST_SHRINKAGE = 1e100  # beyond it weights and their squares leave the range of float64
 
@@ -102,7 +102,7 @@ class SparseAUC(Ranker):
     coef_ : numpy.ndarray, shape (n_features,) or (n_contrasts, n_features)
         Weights in units of X; 0 but for the chosen features.
     intercept_ : float or numpy.ndarray, shape (n_contrasts,)
-        Rows score above ``-intercept_`` where a positive is more likely than not; of each label against all
+        Rows score above -intercept_ where a positive is more likely than not; of each label against all
         others, under the prior of the training rows.
     support_ : numpy.ndarray of int
         The chosen features, ascending; of any contrast.
@@ -148,12 +148,12 @@ class SparseAUC(Ranker):
     MEANINGS: ClassVar[Mapping[str, Meaning]] = {
         "k": (_is_sizes, "a whole number from 1, several of them, or None"),
         "alpha": (_is_shrinkage, "a number from 0 to 1e100, several of them, or None"),
-        "solver": (lambda value: value in ("auto", *SOLVERS), f"one of auto, {', '.join(SOLVERS)}"),
+        "solver": (lambda value: value in ("auto", *SOLVERS), ("auto", *SOLVERS)),
         "positive": SWITCH,
         "cv": (_is_cv, "a number from 2, a list of (train, test), or None"),
         "scale": SWITCH,
         "multi_class": (lambda value: value in ("ovr", "ovo"), "'ovr' or 'ovo'"),
-        "selection": (lambda value: value in ("best", "one_se"), "'best' or 'one_se'"),
+        "selection": (lambda value: value in ("best", "one_se"), ("best", "one_se")),
         "n_halves": (lambda value: is_whole(value) and value >= 0, "a whole number from 0"),
         "n_screened": (_is_size, "a whole number from 1"),
         "debias": SWITCH,

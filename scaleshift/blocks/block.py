@@ -17,6 +17,7 @@ from scaleshift.blocks.travelled import aligned
 from scaleshift.blocks.treatment import Treatment, check_treatment
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import namespace, to_numpy
+from scaleshift.spelling import suggestion
 
 Invalid = Literal["raise", "drop"]
 
@@ -139,7 +140,7 @@ class Rows:
             return self
         missing = [m for m in markers if m not in self.markers]
         if missing:
-            hint = labels.suggestion(missing[0], self.markers)
+            hint = suggestion(missing[0], self.markers)
             raise DataError(f"X lacks the marker(s) {', '.join(missing)} that the model was fitted on{hint}")
         take = np.array([self.markers.index(m) for m in markers])
         return replace(self, markers=markers, take=take)

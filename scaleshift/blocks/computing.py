@@ -13,6 +13,7 @@ from typing import Any
 
 import dask
 
+from scaleshift import doing
 from scaleshift.blocks import blas, lost
 from scaleshift.blocks.travelled import aligned
 
@@ -85,7 +86,8 @@ def in_our_words(*collections: Any, in_memory: bool = False) -> Iterator[None]:
     if collections:
         threading.Thread(target=_watch, args=(used, done), daemon=True, name="scaleshift-watch").start()
     try:
-        yield
+        with doing.submitted(used, collections) if collections else contextlib.nullcontext():
+            yield
     except Exception as error:
         told = lost.told(error, used, collections)
         if told is None:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import library, to_numpy
-from scaleshift.spelling import suggestion as suggestion  # errors of labels end with one
+from scaleshift.spelling import suggestion
 
 CODE = np.dtype(np.int32)
 DIGITS = "0123456789"

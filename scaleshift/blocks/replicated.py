@@ -25,6 +25,7 @@ from scaleshift.blocks import blas, computing, graph, room
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.invalid import refuse_invalid
 from scaleshift.blocks.travelled import aligned, unpacked
+from scaleshift.doing import doing
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
 
@@ -161,13 +162,16 @@ def replicates(
             for name, v in graph.once(parameters).items()
         }
     at_once = len(todo) if kept is None and enough is None else WAVE * graph.n_threads()
-    while todo and not stops:
-        wave, todo = todo[:at_once], todo[at_once:]
-        results = _wave(function, gathered, wave, shared)
-        found.update(results)
-        if kept is not None:
-            kept.add(results)
-        asked, stops = _stops(keys, found, enough, asked)
+    with doing("refits", len(keys), at_once) as advance:
+        advance(len(found))
+        while todo and not stops:
+            wave, todo = todo[:at_once], todo[at_once:]
+            results = _wave(function, gathered, wave, shared)
+            found.update(results)
+            advance(len(wave))
+            if kept is not None:
+                kept.add(results)
+            asked, stops = _stops(keys, found, enough, asked)
     return {key: found[key] for key in (keys[:asked] if stops else keys)}
 
 

@@ -12,7 +12,7 @@ import xarray as xr
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Column
 from scaleshift.blocks.inputs import check_same_rows, marker_names, matrix
-from scaleshift.blocks.labels import CODE, encode, factorize, order, suggestion
+from scaleshift.blocks.labels import CODE, encode, factorize, order
 from scaleshift.cells.manifest import typed
 from scaleshift.cells.schema import (
     LABEL,
@@ -23,6 +23,7 @@ from scaleshift.cells.schema import (
     text_index,
 )
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 ONE_SAMPLE = "all"
 

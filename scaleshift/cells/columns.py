@@ -11,12 +11,13 @@ import numpy as np
 import zarr
 
 from scaleshift.blocks.block import Column
-from scaleshift.blocks.labels import CODE, suggestion
+from scaleshift.blocks.labels import CODE
 from scaleshift.cells.manifest import Manifest, array_of, locate, open_study
 from scaleshift.cells.reader import BlockReader, CodeReader
 from scaleshift.cells.schema import SAMPLE, UNLABELLED
 from scaleshift.cells.store import lazy, opened_rows, positions
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 OBS = "obs"
 Order = Callable[[np.ndarray], np.ndarray]

@@ -59,7 +59,10 @@ def raw_events(path: str | os.PathLike[str], sample: Any) -> pd.DataFrame:
     location = locate(path)
     group, manifest = open_study(location)
     if manifest.plan is None:
-        raise DataError(f"{location} was not made by ingest: what was done to its intensities is not known")
+        raise DataError(
+            f"{location} was not made by ingest: what was done to its intensities is not known; open_cells "
+            "gives them as they are"
+        )
     cells = open_cells(location, samples=[sample], markers="all")
     with computing.in_our_words():
         cells = (unscale(cells) if manifest.scaling else cells).compute()

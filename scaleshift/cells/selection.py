@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.schema import SAMPLE
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 TOKEN = re.compile(
     r"""\s*(?:

@@ -16,7 +16,7 @@ import xarray as xr
 import zarr
 
 from scaleshift import full_disk
-from scaleshift.blocks.labels import CODE, suggestion
+from scaleshift.blocks.labels import CODE
 from scaleshift.blocks.treatment import TREATMENTS
 from scaleshift.cells.layout import (
     commit,
@@ -49,6 +49,7 @@ from scaleshift.cells.schema import (
     check_code_range,
 )
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 CHUNK_CELLS = 131_072
 CHUNK_BYTES = 2**28  # a chunk is read and written as a whole, also where it is not full

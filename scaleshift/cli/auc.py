@@ -17,6 +17,7 @@ from scaleshift.cli.helping import OneOf, Verb, in_section
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
 from scaleshift.cli.results import PAGE
+from scaleshift.doing import doing
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -138,7 +139,8 @@ scaleshift auc study.zarr --positive "CD8 T" --negative "CD4 T" --select "day ==
 )
 @options.results(
     options.output_of(
-        f"{PAGE}, {TABLE}, {PATH_TABLE}, {PICTURE}, {FEATURES}, {PATH} and the fitted {MODEL} (ss.load opens it)"
+        f"{PAGE}, {TABLE}, {PATH_TABLE}, {PICTURE}, {FEATURES}, {PATH} and the fitted {MODEL} (ss.load "
+        "opens it)"
     ),
     options.as_json,
     options.quiet,
@@ -181,7 +183,8 @@ def auc(
         model = SparseAUC(random_state=seed, pos_label=data.positive, **settings)
         if plan_only:
             planned.end(context, _plan(model, data, by_sample), as_json)
-        model.fit(data.cells, groups="sample" if by_sample else None)
+        with doing("learning the ranking"):
+            model.fit(data.cells, groups="sample" if by_sample else None)
         result, path_ = _described(model, asked, data)
     written = [] if output is None else write(model, result, path_, output)
     deliver(

@@ -104,7 +104,7 @@ def _sides(asked: Asked, labels: list[Any]) -> tuple[Any, list[Any]]:
 
 def _label(text: str, labels: list[Any], option: str) -> Any:
     """The label that is written so."""
-    from scaleshift.blocks.labels import suggestion
+    from scaleshift.spelling import suggestion
 
     found = [label for label in labels if str(label) == text.strip()]
     if not found:

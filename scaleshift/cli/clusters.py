@@ -6,9 +6,12 @@ import contextlib
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scaleshift.errors import ClusterError
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 # What `cluster.connect` calls each. "local" is not among them: threads of the command itself.
 KINDS = {
@@ -25,7 +28,7 @@ OF_THE_SHELL = "run `. cluster/tls/environment` with SCALESHIFT_TLS=FOLDER in th
 
 
 @contextlib.contextmanager
-def on(scheduler: str) -> Iterator[None]:
+def on(scheduler: str) -> Iterator[Client]:
     """Be on the cluster that --scheduler asks for; end what was started, also where `stopping.heard` raises.
 
     Parameters
@@ -51,7 +54,7 @@ def on(scheduler: str) -> Iterator[None]:
     log.addFilter(_is_news)
     try:
         with client:
-            yield
+            yield client
     finally:
         log.removeFilter(_is_news)
 

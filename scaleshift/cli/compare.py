@@ -15,6 +15,7 @@ from scaleshift.cli.helping import OneOf, Verb, in_section
 from scaleshift.cli.opening import EVERY, Opening
 from scaleshift.cli.output import plain
 from scaleshift.cli.results import LEAGUE, PAGE
+from scaleshift.doing import doing
 from scaleshift.quantify.methods import available
 from scaleshift.spelling import meant
 
@@ -121,7 +122,8 @@ def compare(
     with options.computing(scheduler, quiet):
         study = Opening(store, markers, scaling)
         cells = study.labelled(study.select(source, "--source"))
-        result = compared(names, cells, random_state=seed, **settings)
+        with doing("comparing"):
+            result = compared(names, cells, random_state=seed, **settings)
     remarks = [] if output is None else write(result, output)
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))

@@ -41,7 +41,8 @@ def quietly(names: Callable[[str, str], Iterable[str]]) -> Completed:
     """
 
     def complete(context: Context, parameter: Parameter, incomplete: str) -> list[CompletionItem]:
-        store = context.params.get("store")
+        # Of an option without its value yet, click leaves what is no option in `args`.
+        store = context.params.get("store") or next(iter(context.args), None)
         if not store or not os.path.isdir(store):
             return []
         try:
@@ -70,6 +71,7 @@ def samples(store: str) -> dict[str, list[Any]]:
 
 def text_array(store: str, name: str) -> list[str]:
     """Names in a small array of the study."""
+    import numpy as np
     import zarr
     from zarr.storage import LocalStore
 
@@ -78,7 +80,7 @@ def text_array(store: str, name: str) -> list[str]:
     opened = zarr.open_array(
         GuardedStore(LocalStore(store, read_only=True)), path=name, mode="r", zarr_format=3
     )
-    return [str(value) for value in opened[:].tolist()]
+    return [str(value) for value in np.asarray(opened[:]).tolist()]
 
 
 def label_names(store: str, incomplete: str) -> list[str]:
@@ -137,7 +139,8 @@ def selected(store: str, incomplete: str) -> list[str]:
         values = columns.get(found["column"].strip("\"'"), [])
         if pattern is OPERATOR:
             return [before + operator for operator in OPERATORS if operator.startswith(word)]
-        matching = [v for v in dict.fromkeys(map(_written, values)) if v and v.startswith(word)]
+        there = re.findall(WORD, found["before"]) if pattern is LISTED else []
+        matching = [v for v in map(_written, values) if v and v.startswith(word) and v not in there]
         if pattern is VALUE:
             return [before + value for value in matching]
         return [before + value + end for value in matching for end in (", ", ")")]

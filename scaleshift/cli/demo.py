@@ -14,6 +14,7 @@ from scaleshift.cli.opening import Opening
 from scaleshift.cli.output import gated_shares
 from scaleshift.cli.quantified import deliver
 from scaleshift.cli.quantify import run
+from scaleshift.doing import doing
 from scaleshift.errors import DataError
 
 if TYPE_CHECKING:
@@ -55,7 +56,8 @@ def demo(output: Path, as_json: bool, quiet: bool) -> None:
         click.echo(f'scaleshift quantify {store} --source "{source}" --output {output}', err=True)
     with options.computing("local", quiet):
         result = run(Opening(store), source, None, Wanted())
-        gated = gated_shares(result, store)
+        with doing("counting gates"):
+            gated = gated_shares(result, store)
     deliver(result, gated, output, as_json, quiet)
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from scaleshift.cli import completing, options
 from scaleshift.cli.helping import Verb
+from scaleshift.doing import doing
 
 if TYPE_CHECKING:
     from scaleshift.doctor.finding import Finding
@@ -54,7 +55,7 @@ def doctor(context: click.Context, store: str | None, as_json: bool, quiet: bool
     else:
         from scaleshift.doctor.store import examine_store
 
-        with options.computing(scheduler, quiet):
+        with options.computing(scheduler, quiet), doing("reading the store"):
             sections = examine_store(store)
     if as_json:
         click.echo(json.dumps(to_json(sections), indent=2))

@@ -20,6 +20,7 @@ from scaleshift.cli.helping import Verb
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
 from scaleshift.cli.results import PAGE
+from scaleshift.doing import doing
 from scaleshift.errors import DataError
 
 if TYPE_CHECKING:
@@ -187,7 +188,8 @@ def answered(context: click.Context, asked: Asked) -> Answer:
         except NoCells as told:
             return Answer(monitor.answer, monitor, [str(told), NOTHING_NEW], is_new=False)
     monitor.model.set_params(**_passed(context, ("forget", "invalid")))
-    monitor, result = error_state.update(monitor, new, _watch(context, monitor.watch))
+    with doing("predicting the error"):
+        monitor, result = error_state.update(monitor, new, _watch(context, monitor.watch))
     remarks += new.remarks
     if monitor.watch is not None:
         remarks += _not_known(error_state.judged(result, monitor.watch.on), monitor.watch)
@@ -217,7 +219,8 @@ def _fitted(context: click.Context, asked: Asked) -> tuple[Monitor, Targets, lis
     targets, source = cells.targets(), cells.source()
     if given["plan_only"]:
         planned.end(context, _plan(model, source, given["groups"]), given["as_json"])
-    model.fit(source.cells, source.outcome, groups=given["groups"])
+    with doing("learning the model"):
+        model.fit(source.cells, source.outcome, groups=given["groups"])
     remarks = [*found.remarks, *source.remarks]
     if len(source.samples) > 1 and given["groups"] is None:
         remarks.append(INDEPENDENT)

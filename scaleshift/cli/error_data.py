@@ -234,8 +234,8 @@ def _fingerprint(manifest: Any, groups: dict[str, list[Any]], known: dict[Any, i
 
 def _features(asked: Asked, model: Model, opening: Opening, outcome: Outcome) -> list[str]:
     """Columns that the model is given: those of --markers, those that it names, or the study's features."""
-    from scaleshift.blocks.labels import suggestion
     from scaleshift.cells import open_cells
+    from scaleshift.spelling import suggestion
 
     marker = outcome.name if outcome.is_marker else None
     if asked.markers is not None:

@@ -56,7 +56,7 @@ def open_named(
     DataError
         If the file cannot be opened.
     """
-    from scaleshift.blocks.labels import suggestion
+    from scaleshift.spelling import suggestion
 
     if name in NAMES:
         for option, given in (("--trust", trust), ("--trust-pickle", trust_pickle), ("--refit", refit)):

@@ -55,8 +55,8 @@ of_cells = options.all_of(
             metavar="NAME|FILE",
             shell_complete=completing.some_of(*NAMES),
             help=f"{', '.join(NAMES)}, or a model file: .skops (extra skops), whose estimator is refitted, "
-            "or .onnx (extra onnx), which cannot be; with --trust-pickle a pickle too. Not needed once --state "
-            "is there.",
+            "or .onnx (extra onnx), which cannot be; with --trust-pickle a pickle too. Not needed once "
+            "--state is there.",
         ),
         trust.of_models,
         click.option(

@@ -74,7 +74,7 @@ class Outcome:
         return self.exists and self.name not in (LABEL, *self.of_obs, *self.opening.manifest.markers)
 
     def _check(self) -> None:
-        from scaleshift.blocks.labels import suggestion
+        from scaleshift.spelling import suggestion
 
         if self.name == SAMPLE:
             raise click.BadParameter("a cell's sample is no outcome", param_hint="--outcome")

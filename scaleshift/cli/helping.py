@@ -40,6 +40,15 @@ class Verb(click.Command):
         super().__init__(*args, **named)
         self.examples = examples
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the line apart; UsageError for an option that there is not, with the one that was meant."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            known = [name for parameter in self.get_params(ctx) for name in parameter.opts]
+            told = f"there is no option {error.option_name}{meant(error.option_name, known)}"
+            raise click.UsageError(told, ctx) from error
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, section by section, as they stand in the code."""
         sections: dict[str, list[tuple[str, str]]] = {}
@@ -112,7 +121,7 @@ class Group(click.Group):
             formatter.write_text(paragraph)
 
 
-class OneOf(click.Choice):  # type: ignore[type-arg]  # older click has no parameter
+class OneOf(click.Choice):
     """A choice that suggests the one that was meant."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from scaleshift.cli import completing, options
 from scaleshift.cli.helping import OneOf, Verb, in_section
+from scaleshift.doing import doing
 
 
 def _words(context: click.Context, parameter: click.Parameter, text: str | None) -> list[str] | None:
@@ -102,18 +103,19 @@ def label(
     """
     from scaleshift.cells import label_cells
 
-    report = label_cells(
-        store,
-        labels,
-        column=column,
-        sample=sample,
-        first_event=None if first_event is None else int(first_event),
-        parents=parents,
-        gates=gates,
-        overlap=overlap,
-        fcs=list(fcs) or None,
-        **({} if unlabelled is None else {"unlabelled": unlabelled}),
-    )
+    with options.computing("local", quiet), doing("finding labels"):
+        report = label_cells(
+            store,
+            labels,
+            column=column,
+            sample=sample,
+            first_event=None if first_event is None else int(first_event),
+            parents=parents,
+            gates=gates,
+            overlap=overlap,
+            fcs=list(fcs) or None,
+            **({} if unlabelled is None else {"unlabelled": unlabelled}),
+        )
     if as_json:
         click.echo(json.dumps(report, indent=2))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -118,12 +119,21 @@ def refuse_inside(output: Path | None, store: str) -> None:
         raise click.UsageError(f"--output {output} lies in STORE itself: choose a folder beside it")
 
 
+def _tell_dashboard(client: Any) -> None:
+    """Where Dask shows what its workers do, if it does."""
+    link = client.dashboard_link
+    if link:
+        click.echo(f"Dask's dashboard: {link}", err=True)
+
+
 @contextlib.contextmanager
 def computing(scheduler: str, quiet: bool) -> Iterator[None]:
     """Compute on this scheduler, with a progress bar for passes that take longer than 2 s."""
     with contextlib.ExitStack() as stack:
         if scheduler != "local":
-            stack.enter_context(clusters.on(scheduler))
+            client = stack.enter_context(clusters.on(scheduler))
+            if not quiet and sys.stderr.isatty():
+                _tell_dashboard(client)
         if not quiet:
             stack.enter_context(ProgressBar())
         yield

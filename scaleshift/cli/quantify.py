@@ -20,6 +20,7 @@ from scaleshift.cli.output import gated_shares, parents_of
 from scaleshift.cli.quantified import deliver
 from scaleshift.cli.results import PROPORTIONS
 from scaleshift.cli.unfinished import Unfinished
+from scaleshift.doing import doing
 from scaleshift.errors import DataError
 from scaleshift.quantify import methods
 from scaleshift.quantify.flags import codes
@@ -230,7 +231,8 @@ def quantify(
         else:
             study = Opening(store, markers, scaling)
             result = run(study, str(source), target, wanted, unfinished, save_model=save_model)
-        gated = gated_shares(result, store)
+        with doing("counting gates"):
+            gated = gated_shares(result, store)
     deliver(result, gated, output, as_json, quiet, parents_of(result, store))
     unfinished.end()
     if "S" in alarm and np.isnan(result["p_value"].values).all() and bool((result["n_cells"] > 0).any()):
@@ -308,13 +310,16 @@ def run(
     labelled = study.labelled(sources)
     job = {**study.told, "sources": sources, "targets": targets, **wanted.told}
     unfinished.begin(job, wanted.seed, labelled)
-    name, why = unfinished.part("choice", lambda: tuple(wanted.choose(labelled)))
-    model = unfinished.part("model", lambda: wanted.fitted(name, labelled, unfinished.folder("fit")))
+    with doing("choosing a method"):
+        name, why = unfinished.part("choice", lambda: tuple(wanted.choose(labelled)))
+    with doing("learning from the source"):
+        model = unfinished.part("model", lambda: wanted.fitted(name, labelled, unfinished.folder("fit")))
     if save_model is not None:
         model.save(save_model)
     cells = study.cells(targets)
     asked = {"source": source, "target": target or "all samples but those of the source"}
-    found = model.predict(cells, checkpoint=unfinished.folder("samples"))
+    with doing("answering"):
+        found = model.predict(cells, checkpoint=unfinished.folder("samples"))
     result = with_origin(found, study.store, study.manifest, cells, asked)
     return result.assign_attrs(choice=f"{name}, {why}") if why else result
 
@@ -337,7 +342,8 @@ def apply(
     job = {**study.told, "targets": targets, "model": str(model), "parameters": fitted.get_params()}
     unfinished.begin(job, fitted.seed_)
     cells, asked = study.cells(targets), {"model": str(model), "target": target or EVERY}
-    found = fitted.predict(cells, checkpoint=unfinished.folder("samples"))
+    with doing("answering"):
+        found = fitted.predict(cells, checkpoint=unfinished.folder("samples"))
     return with_origin(found, store, study.manifest, cells, asked)
 
 

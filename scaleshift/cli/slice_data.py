@@ -142,8 +142,8 @@ def _weight(cells: xr.Dataset) -> tuple[Any, int]:
 
 def _model_inputs(model: Any, x: xr.DataArray, opening: Opening, samples: list[Any]) -> Any:
     """The columns that a model asks for by name, else the features."""
-    from scaleshift.blocks.labels import suggestion
     from scaleshift.models import name_of_model
+    from scaleshift.spelling import suggestion
 
     names = getattr(model, "feature_names_in_", None)
     wanted = [] if names is None else [str(name) for name in names]
@@ -207,10 +207,10 @@ class _Found:
 
 def _column_of_study(asked: Asked, opening: Opening, samples: list[Any]) -> _Found:
     """Predictions by their name: of obs, else of X, there also several between commas."""
-    from scaleshift.blocks.labels import suggestion
     from scaleshift.cells import open_cells
     from scaleshift.cells.columns import column_names, open_column
     from scaleshift.slices.inputs import label_column
+    from scaleshift.spelling import suggestion
 
     name, markers = str(asked.predictions), opening.manifest.markers
     of_obs = [column for column in column_names(asked.store) if column not in ("sample", "label")]
@@ -269,7 +269,7 @@ def _open_group(store: str) -> xr.Dataset:
 
 
 def _variable(group: xr.Dataset, asked: Asked, option: str, name: str) -> Any:
-    from scaleshift.blocks.labels import suggestion
+    from scaleshift.spelling import suggestion
 
     if name not in group.variables:
         hint = suggestion(name, map(str, group.variables))

@@ -18,6 +18,7 @@ from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
 from scaleshift.cli.results import PAGE
 from scaleshift.cli.slice_data import Asked, SliceData, read
+from scaleshift.doing import doing
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -151,8 +152,10 @@ def slices(
         data = read(asked)
         if plan_only:
             planned.end(context, _plan(slicer, data), as_json)
-        slicer.fit(**data.arguments).set_params(checkpoint=None)  # what is written does not depend on it
-        result = _described(slicer, asked)
+        with doing("finding slices"):
+            slicer.fit(**data.arguments).set_params(checkpoint=None)  # what is written does not depend on it
+        with doing("telling what they are"):
+            result = _described(slicer, asked)
         left_out = _left_out(slicer.n_invalid_)
         written = [] if output is None else write(slicer, data, result, output, memberships)
     deliver(result, [*data.remarks, *left_out, *written], as_json, quiet)

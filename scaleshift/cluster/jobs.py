@@ -20,11 +20,11 @@ from distributed.security import Security
 
 from scaleshift.cluster.existing import certificates
 from scaleshift.cluster.machine import LOOPBACK
-from scaleshift.cluster.options import check, check_counts, meant, said
+from scaleshift.cluster.options import check, check_counts, meant
 from scaleshift.cluster.owner import Owner
 from scaleshift.cluster.revival import Revival
 from scaleshift.cluster.settings import ONE_BLAS_THREAD, as_environment, chosen
-from scaleshift.errors import ClusterError
+from scaleshift.errors import ClusterError, one_line
 
 INSTALL = 'pip install "scaleshift[slurm]"'
 BASE = "JobQueueCluster"
@@ -204,7 +204,7 @@ def _class(given: Any) -> Any:
         try:
             import dask_jobqueue
         except ImportError as error:
-            raise ClusterError(f"jobs need dask-jobqueue ({said(error)}): {INSTALL}") from error
+            raise ClusterError(f"jobs need dask-jobqueue ({one_line(error)}): {INSTALL}") from error
     known = sorted(name for name in vars(dask_jobqueue) if name.endswith("Cluster") and name != BASE)
     found = getattr(dask_jobqueue, given) if given in known else given
     if not (isinstance(found, type) and issubclass(found, dask_jobqueue.JobQueueCluster)):
@@ -239,7 +239,7 @@ def _made(made: Any, options: dict[str, Any]) -> Any:
     try:
         return made(**options)
     except (OSError, TypeError, ValueError) as error:
-        raise ClusterError(f"{made.__name__}: {said(error)}") from error
+        raise ClusterError(f"{made.__name__}: {one_line(error)}") from error
 
 
 def _close(cluster: Any) -> None:
@@ -260,4 +260,4 @@ def _send(cluster: Any, jobs: int) -> None:
     except (OSError, RuntimeError, ValueError) as error:
         for job in cluster.workers.values():
             job.status = Status.failed  # or the cluster does not close
-        raise ClusterError(f"the job was refused: {said(error)}") from error
+        raise ClusterError(f"the job was refused: {one_line(error)}") from error

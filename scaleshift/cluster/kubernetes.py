@@ -10,10 +10,10 @@ from typing import Any
 import dask
 
 from scaleshift.cluster.existing import compare
-from scaleshift.cluster.options import check, said
+from scaleshift.cluster.options import check
 from scaleshift.cluster.owner import Owner
 from scaleshift.cluster.settings import ONE_BLAS_THREAD, as_environment, chosen
-from scaleshift.errors import ClusterError
+from scaleshift.errors import ClusterError, one_line
 
 INSTALL = 'pip install "scaleshift[kubernetes]"'
 
@@ -44,14 +44,14 @@ def kubernetes(options: dict[str, Any]) -> Owner:
         import kr8s  # what dask-kubernetes talks by
         from dask_kubernetes.operator import KubeCluster
     except ImportError as error:
-        raise ClusterError(f"'kubernetes' needs dask-kubernetes ({said(error)}): {INSTALL}") from error
+        raise ClusterError(f"'kubernetes' needs dask-kubernetes ({one_line(error)}): {INSTALL}") from error
     check("kubernetes", options, [KubeCluster])
     options = prepared(options)
     try:
         kr8s.api()  # a KubeCluster that finds no credentials fails again as Python ends
         client = Owner(KubeCluster(**options))
     except Exception as error:  # of httpx, of kr8s, of its own
-        raise ClusterError(f"Kubernetes: {type(error).__name__}: {said(error)}") from error
+        raise ClusterError(f"Kubernetes: {type(error).__name__}: {one_line(error)}") from error
     try:
         compare(client, "the pods")
     except BaseException:

@@ -10,10 +10,10 @@ import dask
 from distributed import LocalCluster, Nanny, Worker
 
 from scaleshift.cluster import leaving
-from scaleshift.cluster.options import check, check_counts, said
+from scaleshift.cluster.options import check, check_counts
 from scaleshift.cluster.owner import Owner
 from scaleshift.cluster.settings import ON_THIS_MACHINE, ONE_BLAS_THREAD, chosen
-from scaleshift.errors import ClusterError
+from scaleshift.errors import ClusterError, one_line
 
 LOOPBACK = "127.0.0.1:0"  # any free port, for this machine alone
 # Tasks give numpy and leave nothing on the device; results of the host stay in memory, as they do elsewhere.
@@ -72,7 +72,7 @@ def cuda(options: dict[str, Any]) -> Owner:
         import pynvml  # dask-cuda needs it too
         from dask_cuda import LocalCUDACluster
     except ImportError as error:
-        raise ClusterError(f"'cuda' needs dask-cuda ({said(error)}): {INSTALL}") from error
+        raise ClusterError(f"'cuda' needs dask-cuda ({one_line(error)}): {INSTALL}") from error
     _refuse_inside_a_start()
     check("cuda", options, [LocalCUDACluster, Nanny, Worker])
     check_counts("cuda", options, ["n_workers", "threads_per_worker"])
@@ -80,7 +80,7 @@ def cuda(options: dict[str, Any]) -> Owner:
         pynvml.nvmlInit()
         found = pynvml.nvmlDeviceGetCount()
     except pynvml.NVMLError as error:
-        raise ClusterError(f"'cuda' finds no NVIDIA driver ({said(error)}): {ELSE}") from error
+        raise ClusterError(f"'cuda' finds no NVIDIA driver ({one_line(error)}): {ELSE}") from error
     if not found:
         raise ClusterError(f"'cuda' finds no GPU: {ELSE}")
     options = dict(options)
@@ -94,7 +94,7 @@ def _started(made: Any, options: dict[str, Any], settings: dict[str, Any]) -> Ow
         try:
             cluster = made(**options)
         except (OSError, RuntimeError, TypeError, ValueError) as error:
-            told = f"{made.__name__}: {said(error)}"
+            told = f"{made.__name__}: {one_line(error)}"
             if "Nanny failed" in told:
                 told = f"{told.rstrip('.')}, as it does where {GUARD}"
             raise ClusterError(told) from error

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scaleshift.errors import ClusterError
+from scaleshift.spelling import nearest
 
 # `connect` gives clients for programs that wait, on an event loop of their own.
 NOT_TAKEN = {"self", "args", "kwargs", "asynchronous", "loop"}
@@ -71,19 +71,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     >>> meant("host:8786", ["local", "slurm"])
     ": did you mean 'tcp://host:8786'?"
     """
-    lower = {one.lower(): one for one in sorted(known)}
     if re.fullmatch(r"[^\s/]+:\d+", name):
         return f": did you mean 'tcp://{name}'?"
-    near = difflib.get_close_matches(name.lower(), lower, n=1)
-    return f": did you mean {lower[near[0]]!r}?" if near else "."
-
-
-def said(error: Any) -> str:
-    """What an error says, in one line.
-
-    Examples
-    --------
-    >>> said(ValueError("two  lines"))
-    'two lines'
-    """
-    return " ".join(str(error).split()) or type(error).__name__
+    near = nearest(name, sorted(known))
+    return f": did you mean {near!r}?" if near else "."

@@ -11,10 +11,10 @@ import dask
 from scaleshift.cluster.existing import certificates
 from scaleshift.cluster.jobs import INSTALL
 from scaleshift.cluster.machine import LOOPBACK
-from scaleshift.cluster.options import check, said
+from scaleshift.cluster.options import check
 from scaleshift.cluster.owner import Owner
 from scaleshift.cluster.settings import chosen
-from scaleshift.errors import ClusterError
+from scaleshift.errors import ClusterError, one_line
 
 
 def slurm_runner(options: dict[str, Any]) -> Owner:
@@ -39,7 +39,7 @@ def slurm_runner(options: dict[str, Any]) -> Owner:
     try:
         from dask_jobqueue.slurm import SLURMRunner, WorldTooSmallException
     except ImportError as error:
-        raise ClusterError(f"'slurm-runner' needs dask-jobqueue ({said(error)}): {INSTALL}") from error
+        raise ClusterError(f"'slurm-runner' needs dask-jobqueue ({one_line(error)}): {INSTALL}") from error
     check("slurm-runner", options, [SLURMRunner], own=["security", "ca", "cert", "key"])
     # A job that is queued again after its node was taken keeps its number: not the file of the time before.
     run = "-".join(os.environ.get(name, "0") for name in ("SLURM_STEP_ID", "SLURM_RESTART_COUNT"))
@@ -57,7 +57,7 @@ def slurm_runner(options: dict[str, Any]) -> Owner:
         with dask.config.set(settings):
             runner: Any = SLURMRunner(**options)  # tasks that are not the client end in here
     except (RuntimeError, WorldTooSmallException) as error:
-        raise ClusterError(f"'slurm-runner': {said(error)}") from error
+        raise ClusterError(f"'slurm-runner': {one_line(error)}") from error
     signal.signal(signal.SIGINT, before)  # dask-jobqueue takes it, to end the other tasks
     if tls:
         runner.scheduler_comm.connection_args = security.get_connection_args("client")

@@ -12,6 +12,7 @@ import zarr
 
 from scaleshift import persistence
 from scaleshift.cells.manifest import Manifest, locate, open_study
+from scaleshift.cells.problem import several
 from scaleshift.cells.reader import RECORD, store_at
 from scaleshift.doctor import folder, scan
 from scaleshift.doctor.finding import Finding, Status
@@ -213,7 +214,7 @@ def _fault(fault: scan.Fault, manifest: Manifest | None) -> Finding:
     by_cell = manifest is not None and fault.array in scan.BY_CELL
     samples = _names_in(manifest, fault.first, fault.stop) if manifest is not None and by_cell else []
     rows = f"rows {fault.first:,}-{fault.stop - 1:,}" if fault.stop else "all of it"
-    of = f" of {_listed(samples)}" if samples else ""
+    of = f" of {several(samples, MOST_NAMES)}" if samples else ""
     facts = {
         "array": fault.array,
         "chunk": list(fault.chunk),
@@ -306,12 +307,6 @@ def _grid(name: str, array: zarr.Array, manifest: Manifest | None) -> folder.Gri
 
 
 def _files(name: str, paths: Sequence[str], what: str, advice: str, status: Status = "missing") -> Finding:
-    shown = _listed(list(paths))
+    shown = several(list(paths), MOST_NAMES)
     facts = {"n_files": len(paths), "files": list(paths)}
     return Finding(name, status, f"{len(paths):,} {what}: {shown}", advice, facts)
-
-
-def _listed(names: list[str]) -> str:
-    if len(names) <= MOST_NAMES:
-        return ", ".join(names)
-    return f"{', '.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more"

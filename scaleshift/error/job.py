@@ -14,13 +14,13 @@ from scaleshift.blocks import passes
 from scaleshift.blocks.block import Column, Invalid, Rows
 from scaleshift.blocks.buckets import Buckets, group_buckets, random_buckets, split_buckets
 from scaleshift.blocks.inputs import check_same_rows
-from scaleshift.blocks.labels import suggestion
 from scaleshift.blocks.rows import as_rows, refuse_masked, with_columns, with_numbers
 from scaleshift.error.comparators import COMPARATORS, NORM
 from scaleshift.error.family import Job, Settings
 from scaleshift.error.losses import OF_CLASSES, OF_NUMBERS
 from scaleshift.errors import DataError
 from scaleshift.kernels.reference import to_numpy
+from scaleshift.spelling import meant, suggestion
 from scaleshift.user_objects import name_of
 
 OF_ENGINES = ("direct", "decomposed", "corrected", "closed_form", "cv")
@@ -112,7 +112,8 @@ def loss_of(asked: Asked) -> Any:
                 "error alone; pass an estimator in place of its name, as LinearRegression()"
             )
         return loss
-    raise DataError(f"loss={loss!r}: expected auto, {', '.join(known)} or a function for {name}")
+    hint = meant(loss, ["auto", *known]) if isinstance(loss, str) else ""
+    raise DataError(f"loss={loss!r}: expected auto, {', '.join(known)} or a function for {name}{hint}")
 
 
 def job_of(asked: Asked, X: Any, y: Any, groups: Any, noise: Mapping[str, Any] | None, seed: int) -> Job:

@@ -53,9 +53,9 @@ class PredictionError(Fitted):
         cross-validation on the source says; of other estimators it calibrates their probabilities on
         held-out rows.
     alpha : float, optional
-        Weight of the penalty. "ridge": ``(1/n) |y - f|^2 + alpha |w|^2``; "lasso": ``(1/2n) |y - f|^2
-        + alpha |w|_1``; "logistic", "multinomial": mean negative log likelihood ``+ (alpha/2) |w|^2``, or
-        ``+ alpha |w|_1``. None: by cross-validation on the source.
+        Weight of the penalty. "ridge": (1/n) |y - f|^2 + alpha |w|^2; "lasso": (1/2n) |y - f|^2 +
+        alpha |w|_1; "logistic", "multinomial": mean negative log likelihood + (alpha/2) |w|^2, or +
+        alpha |w|_1. None: by cross-validation on the source.
     penalty : {"l2", "l1"}, default "l2"
         Of "logistic" and "multinomial".
     cv : int, list or None, default 5

@@ -82,7 +82,7 @@ def rows_of(name: str, X: Any, like: Any, noise: Any = None) -> Rows:
         rows = as_rows(X, invalid=like.invalid).only()
         rows = rows.matched(like.markers_, like.n_features_in_, like.treatment_)
         if not rows.x.shape[0]:
-            raise DataError("has no rows: leave it out")
+            raise DataError("no rows: leave it out")
         if noise is None:
             return rows
         n, uniform = rows.x.shape[0], like.classes_ is not None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from scaleshift.errors import DataError
+from scaleshift.spelling import meant
 
 ON = ("error", "low")  # what has to pass the bound: the estimate, or the lower end of its interval
 
@@ -48,7 +49,7 @@ class Watch:
         if not -float("inf") < self.above < float("inf"):
             raise DataError(f"above={self.above!r}: expected a finite number, in the units of the error")
         if self.on not in ON:
-            raise DataError(f"on={self.on!r}: expected one of {', '.join(ON)}")
+            raise DataError(f"on={self.on!r}: expected one of {', '.join(ON)}{meant(self.on, ON)}")
         if self.n < 1:
             raise DataError(f"n={self.n!r}: expected a number of updates from 1")
 

@@ -184,5 +184,5 @@ class DFM(Quantifier):
         """Refuse parameters that have no meaning."""
         super()._check()
         bandwidth.checked(self.bandwidth)
-        known = "one of " + ", ".join(bandwidth.CRITERIA)
-        parameters.check("criterion", self.criterion, lambda v: v in bandwidth.CRITERIA, known)
+        known = list(bandwidth.CRITERIA)
+        parameters.check("criterion", self.criterion, lambda v: v in known, known)

@@ -19,6 +19,7 @@ from scaleshift.quantify.recommend import recommend
 from scaleshift.quantify.trial_cells import TrialCells, gather
 from scaleshift.quantify.trials import SETTINGS, Split, splits
 from scaleshift.quantify.tried import try_all
+from scaleshift.spelling import meant
 
 #: variable -> (long_name, units, description)
 VARIABLES = {
@@ -170,9 +171,10 @@ def _named(methods: Any) -> dict[str, Any]:
 
 
 def _settings(settings: Sequence[str] | None) -> list[str]:
-    unknown = set(settings or ()) - set(SETTINGS)
+    unknown = [name for name in settings or () if name not in SETTINGS]
     if unknown or isinstance(settings, str) or (settings is not None and not len(settings)):
-        raise DataError(f"settings={settings!r}: expected a list of some of {', '.join(SETTINGS)}")
+        hint = meant(settings if isinstance(settings, str) else unknown[0], SETTINGS) if unknown else ""
+        raise DataError(f"settings={settings!r}: expected a list of some of {', '.join(SETTINGS)}{hint}")
     return [name for name in SETTINGS if settings is None or name in settings]
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scaleshift.errors import DataError
+from scaleshift.spelling import meant
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ def make(name: str, *, n_features: int | None = None, **parameters: Any) -> Any:
     """
     known = available()
     if name not in known:
-        raise DataError(f"there is no method {name!r}: choose one of {', '.join(known)}")
+        listed = ", ".join(known)
+        raise DataError(f"there is no method {name!r}: choose one of {listed}{meant(name, known)}")
     method, asked = METHODS[name], set(parameters) | ({"n_features"} if n_features is not None else set())
     lacking = sorted(asked - accepted(name))
     if lacking:

@@ -37,11 +37,11 @@ def novelty(model: Any, X: Any) -> Any:
 
     Notes
     -----
-    ``1 / (1 + (s / .4)^g)``, ``s = max_i <Phi(x), Phi_i> / |Phi_i|^2``, and
-    ``g = 1 + (bandwidth / within-class sd)^2`` undoes what the kernel smooths. On the synthetic problems of `scaleshift.datasets.make_label_shift` it
+    1 / (1 + (s / .4)^g), s = max_i <Phi(x), Phi_i> / |Phi_i|^2, and g = 1 + (bandwidth / within-class sd)^2
+    undoes what the kernel smooths. On the synthetic problems of `scaleshift.datasets.make_label_shift` it
     tells unknown cells far from every class (AUC 1.0), background noise (.99) and a population that overlaps
     with known ones (.95) from known cells, at 30 % unknown cells as at 5 %. The density ratio to the sample,
-    ``1 - sum_i a_i <Phi_i, Phi(x)> / <Phi_Q, Phi(x)>``, is better where populations overlap (.997), but misses
+    1 - sum_i a_i <Phi_i, Phi(x)> / <Phi_Q, Phi(x)>, is better where populations overlap (.997), but misses
     background noise (.75 with Fourier features, .45 at 5 % unknown cells), and needs one more pass.
 
     Examples

@@ -19,6 +19,7 @@ from scaleshift.blocks.block import Rows
 from scaleshift.blocks.resuming import Kept, columns_told, kept_in, rows_told
 from scaleshift.blocks.runs import pieces
 from scaleshift.checkpoint import fingerprint
+from scaleshift.doing import doing
 from scaleshift.encoding import encode
 from scaleshift.errors import DataError
 
@@ -81,9 +82,12 @@ def _each(
 
     def one(number: int) -> Answers:
         begin, end = parts[number]
-        return kept(f"samples-{number:06d}", functools.partial(answer, rows.between(begin, end)))
+        found = kept(f"samples-{number:06d}", functools.partial(answer, rows.between(begin, end)))
+        advance(len(found["key"]))
+        return found
 
-    with blas.one_thread():  # here: what each thread would set back, another one may still need
+    # BLAS here: what each thread would set back, another one may still need.
+    with doing("samples", len(rows.categories("sample"))) as advance, blas.one_thread():
         if at_once == 1:
             return [one(number) for number in range(len(parts))]
         pool = ThreadPoolExecutor(at_once)

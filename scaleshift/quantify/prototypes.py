@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from sklearn.cluster import kmeans_plusplus
 
 from scaleshift.blocks import noise
 
@@ -91,6 +90,8 @@ def learn_prototypes(
     >>> len(found), bool(np.allclose(found.posterior.sum(axis=1), 1))
     (256, True)
     """
+    from sklearn.cluster import kmeans_plusplus  # slow to import
+
     x, weight = np.sqrt(posterior), 1 / np.bincount(code)[code]
     state = np.random.RandomState(noise.generator(seed, "prototypes").integers(2**32))
     centres, _ = kmeans_plusplus(x, min(n_prototypes, len(x)), sample_weight=weight, random_state=state)

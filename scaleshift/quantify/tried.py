@@ -13,6 +13,7 @@ import xarray as xr
 from sklearn.base import clone
 
 from scaleshift.blocks import blas
+from scaleshift.doing import doing
 from scaleshift.errors import DataError
 from scaleshift.quantify.flags import JOINT
 from scaleshift.quantify.trial_cells import TrialCells
@@ -38,19 +39,21 @@ def try_all(
     n_trials = sum(len(split.trials) for split in splits)
     measures = {name: np.full((len(quantifiers), n_trials), np.nan) for name in MEASURES}
     flags: list[dict[str, str]] = []
-    for i, method in enumerate(quantifiers.values()):
-        said: dict[str, dict[str, None]] = {}
-        first = 0
-        _warm_up(fresh(method, seed), cells, splits[0])
-        for split in splits:
-            outcome = try_one(fresh(method, seed), cells, split)
-            here = slice(first, first + len(split.trials))
-            for name in MEASURES:
-                measures[name][i, here] = outcome.measures[name]
-            for trial in split.trials:
-                said.setdefault(trial.setting, {}).update(dict.fromkeys(outcome.remarks))
-            first += len(split.trials)
-        flags.append({setting: JOINT.join(remarks) for setting, remarks in said.items()})
+    with doing("trials", len(quantifiers) * n_trials) as advance:
+        for i, method in enumerate(quantifiers.values()):
+            said: dict[str, dict[str, None]] = {}
+            first = 0
+            _warm_up(fresh(method, seed), cells, splits[0])
+            for split in splits:
+                outcome = try_one(fresh(method, seed), cells, split)
+                here = slice(first, first + len(split.trials))
+                for name in MEASURES:
+                    measures[name][i, here] = outcome.measures[name]
+                for trial in split.trials:
+                    said.setdefault(trial.setting, {}).update(dict.fromkeys(outcome.remarks))
+                first += len(split.trials)
+                advance(len(split.trials))
+            flags.append({setting: JOINT.join(remarks) for setting, remarks in said.items()})
     return measures, flags
 
 

@@ -11,6 +11,7 @@ import xarray as xr
 from scaleshift.blocks import labels, passes
 from scaleshift.blocks.block import Block, Column, Rows
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 
 def sample_weight(result: xr.Dataset, y: Any, sample: Any = None) -> Any:
@@ -95,5 +96,5 @@ def _of_sample(result: xr.Dataset, sample: Any) -> xr.Dataset:
             raise DataError(f"the result has {len(names)} samples: choose one with sample=; it has {shown}")
         return result.isel(sample=0)
     if sample not in names:
-        raise DataError(f"sample {sample!r} is not in the result{labels.suggestion(sample, names)}")
+        raise DataError(f"sample {sample!r} is not in the result{suggestion(sample, names)}")
     return result.sel(sample=sample)

@@ -23,6 +23,7 @@ LINE, GREY = "#444444", "0.75"
 MOST_BARS = 20  # features of a panel
 MOST_CONTRASTS = 12
 LONGEST_NAME, LONGEST_TITLE = 32, 40  # characters
+SHORT_NAMES = 1.0  # inches
 PATH_WIDTH, BARS_WIDTH, BAR, EXTRA, LEAST = 4.4, 5.2, 0.2, 1.0, 2.8  # inches
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 500, 1000, 2000, 5000, 10_000)
 MOST_TICKS = 9
@@ -65,8 +66,9 @@ def auc_plot(result: xr.Dataset, path_: xr.Dataset, path: str | os.PathLike[str]
     paths = same_contrasts(every, path_)
     shown, n = every[:MOST_CONTRASTS], min(len(every), MOST_CONTRASTS)
     bars = _bars(shown)
-    figure = drawing.figure(PATH_WIDTH + BARS_WIDTH, n * max(bars * BAR + EXTRA, LEAST))
-    grid = figure.subplots(n, 2, squeeze=False, width_ratios=[PATH_WIDTH, BARS_WIDTH])
+    right_width = BARS_WIDTH + _names(shown)
+    figure = drawing.figure(PATH_WIDTH + right_width, n * max(bars * BAR + EXTRA, LEAST))
+    grid = figure.subplots(n, 2, squeeze=False, width_ratios=[PATH_WIDTH, right_width])
     for (left, right), (name, one), (_, part) in zip(grid, shown, paths, strict=False):
         _draw_path(left, part, _positive(one, name))
         _draw_features(right, one, bars)
@@ -74,7 +76,7 @@ def auc_plot(result: xr.Dataset, path_: xr.Dataset, path: str | os.PathLike[str]
 
 
 def ranking_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> Figure:
-    """Weights of the chosen features, without the path behind them: `auc_plot` draws both.
+    r"""Weights of the chosen features, without the path behind them: `auc_plot` draws both.
 
     Parameters
     ----------
@@ -97,14 +99,14 @@ def ranking_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None)
     --------
     >>> from scaleshift.report.auc import _example
     >>> ranking_plot(_example()).axes[0].get_title(loc="left")
-    'T: 1 feature, held-out AUC 0.910'
+    'T\n1 feature, held-out AUC 0.910'
     """
     every = contrasts(result, (*FEATURES, *OF_RANKING), "features", "describe()")
     shown = every[:MOST_CONTRASTS]
     bars = _bars(shown)
-    figure = drawing.figure(BARS_WIDTH, len(shown) * max(bars * BAR + EXTRA, LEAST / 2))
+    figure = drawing.figure(BARS_WIDTH + _names(shown), len(shown) * (bars * BAR + EXTRA))
     for axes, (name, one) in zip(figure.subplots(len(shown), squeeze=False)[:, 0], shown, strict=True):
-        _draw_features(axes, one, bars, _positive(one, name))
+        _draw_features(axes, one, bars, f"{_positive(one, name)}\n")
     return _finished(figure, len(every), path)
 
 
@@ -145,6 +147,13 @@ def path_plot(path_: xr.Dataset, path: str | os.PathLike[str] | None = None) -> 
 def _bars(shown: list[Contrast]) -> int:
     """Rows of features that a panel has room for."""
     return max(min(len(chosen(one)), MOST_BARS) for _, one in shown)
+
+
+def _names(shown: list[Contrast]) -> float:
+    """Inches that the names of features need, beyond what is there for short ones."""
+    names = [str(one["feature"].values[i]) for _, one in shown for i in chosen(one)[:MOST_BARS]]
+    longest = min(max(map(len, names), default=0), LONGEST_NAME)
+    return max(longest * drawing.CHARACTER - SHORT_NAMES, 0.0)
 
 
 def _finished(figure: Figure, n_contrasts: int, path: str | os.PathLike[str] | None) -> Figure:
@@ -210,7 +219,7 @@ def _sized(axes: Axes, sizes: np.ndarray) -> None:
     axes.set_xlim(low / 1.15, high * 1.15)
 
 
-def _draw_features(axes: Axes, one: xr.Dataset, bars: int, positive: str = "") -> None:
+def _draw_features(axes: Axes, one: xr.Dataset, bars: int, above: str = "") -> None:
     """Weights of the features that weigh most, the largest at the top; stability at the right end."""
     from matplotlib.ticker import MaxNLocator
 
@@ -234,7 +243,7 @@ def _draw_features(axes: Axes, one: xr.Dataset, bars: int, positive: str = "") -
         beside.spines["right"].set_visible(False)
         axes.set_title("stability", size=8, loc="right")
     n, auc = len(features), float(one["auc"])
-    title = f"{positive}: " * bool(positive) + f"{n} feature{'' if n == 1 else 's'}"
+    title = f"{above}{n} feature{'' if n == 1 else 's'}"
     title += f", held-out AUC {number(auc)}" if np.isfinite(auc) else ""
     _finish(axes, f"{title} (the first {MOST_BARS})" if n > MOST_BARS else title)
 

@@ -79,9 +79,9 @@ def growth_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
     >>> print(growth_text(_example(), width=80))
     errors 10 % before, 19 % now
     <BLANKLINE>
-     slice  share %     growth      q  errors %   cost
-     ─────────────────────────────────────────────────
-         0  10 → 30  15 to 25  0.001   60 → 61   +10.0
+     slice  share %    growth      q  errors %   cost
+     ────────────────────────────────────────────────
+         0  10 → 30  15 to 25  0.001   60 → 61  +10.0
     <BLANKLINE>
     cost: of growth, in points of error
     q: share of false discoveries to expect among the slices up to that q
@@ -161,4 +161,4 @@ def _example() -> xr.Dataset:
     found = xr.Dataset({name: ("slice", [value]) for name, value in zip(NEEDED, values, strict=False)})
     found = found.assign(flag=("slice", [""]), words=("slice", ["grew"])).assign_coords(slice=[0])
     overall = {"overall_error_source": 0.1, "overall_error_target": 0.19}
-    return found.assign(summary="errors 10 % before, 19 % now", **overall)
+    return found.assign({**overall, "summary": "errors 10 % before, 19 % now"})

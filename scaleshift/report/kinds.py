@@ -202,6 +202,8 @@ def _told(result: Any) -> str:
     if isinstance(result, pd.DataFrame):
         columns = ", ".join(map(str, result.columns[:8])) or "none"
         return f"a DataFrame with the columns {columns}: pass the result that it was made of"
+    if isinstance(result, xr.DataArray):
+        return "a DataArray, which its own to_pandas() and plot() show"
     if hasattr(result, "fit"):
         return f"a {type(result).__name__}: pass what its methods return, such as predict or describe"
     return "None" if result is None else f"an object of the type {type(result).__name__}"

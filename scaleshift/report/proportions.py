@@ -80,7 +80,7 @@ def proportion_table(
         misfit, p_value, n_cells, n_invalid, flag. With `gated` also gated; with `parents` also parent and
         proportion_of_parent (NaN where the parent is empty), and rows of inner populations after each
         sample's labels. Last come the result's coordinates on `sample` (donor, day, ...); one that is
-        called like a column of the table gets ``sample_`` in front. NaN is a quantity that was not computed.
+        called like a column of the table gets "sample_" in front. NaN is a quantity that was not computed.
 
     Raises
     ------

@@ -60,7 +60,10 @@ def to_uns(result: Any) -> dict[str, Any]:
     """
     kind = kind_of(result)
     if isinstance(result, pd.DataFrame):
-        header = {"frame": [str(name) for name in result], "extension": _extension_types(result)}
+        header: dict[str, Any] = {
+            "frame": [str(name) for name in result],
+            "extension": _extension_types(result),
+        }
         result = _of_frame(result)
     elif isinstance(result, xr.Dataset):
         result, header = result.compute(), {}
@@ -78,7 +81,8 @@ def to_uns(result: Any) -> dict[str, Any]:
         about = {"name": name, "key": key, "coordinate": name in result.coords, "form": form, "dtype": dtype}
         shape = {"dims": list(variable.dims), "shape": list(values.shape)}
         variables.append({**about, **shape, "attrs": _jsonable(variable.attrs)})
-    header |= {"schema": SCHEMA, "kind": kind.name, "variables": variables, "attrs": _jsonable(result.attrs)}
+    header |= {"schema": SCHEMA, "kind": kind.name, "variables": variables}
+    header["attrs"] = _jsonable(result.attrs)
     return {HEADER: json.dumps(header), **arrays}
 
 
@@ -113,7 +117,8 @@ def from_uns(mapping: Mapping[str, Any]) -> Any:
     T
     """
     header = _header(mapping)
-    variables, coordinates = {}, {}
+    variables: dict[Any, Any] = {}
+    coordinates: dict[Any, Any] = {}
     for told in header["variables"]:
         if told["key"] not in mapping:
             raise DataError(

@@ -21,6 +21,7 @@ from scaleshift.blocks.block import Column, Invalid, Rows
 from scaleshift.blocks.inputs import check_same_rows
 from scaleshift.blocks.rows import as_rows, known_length, with_numbers
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 N_LOOKED_AT = 100  # values of a column that may hold a row of numbers each
 # What the columns are called where the caller does not say: the names of domino's own documentation.
@@ -145,7 +146,7 @@ def _look_up(data: Any, name: str, value: Any) -> Any:
     column = _column(data, value)
     if column is None and (value != DEFAULTS.get(name) or name == "embeddings"):
         known = _names(data)
-        raise DataError(f"data has no column {value!r} for {name}{labels.suggestion(value, known)}")
+        raise DataError(f"data has no column {value!r} for {name}{suggestion(value, known)}")
     return column
 
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from scaleshift.parameters import is_switch, is_whole
 
-Meaning = tuple[Callable[[Any], bool], str]
+Meaning = tuple[Callable[[Any], bool], str | tuple[Any, ...]]
 
 
 def or_none(meaning: Meaning) -> Meaning:
     """The same, or None."""
     meaningful, expected = meaning
-    return lambda value: value is None or meaningful(value), f"None or {expected}"
+    either = f"None or {expected}" if isinstance(expected, str) else (None, *expected)
+    return lambda value: value is None or meaningful(value), either
 
 
-def one_of(values: Container[Any]) -> Meaning:
+def one_of(values: Iterable[Any]) -> Meaning:
     """One of some values."""
-    return lambda value: value in values, f"one of {values}"
+    known = tuple(values)
+    return lambda value: value in known, known
 
 
 def exactly(word: str) -> Meaning:

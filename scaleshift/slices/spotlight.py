@@ -10,6 +10,7 @@ import numpy as np
 
 from scaleshift.blocks import passes
 from scaleshift.blocks.block import Invalid, Kept
+from scaleshift.doing import doing
 from scaleshift.errors import DataError
 from scaleshift.slices import sampling
 from scaleshift.slices.base import HOLDOUT, Begun, Slicer
@@ -267,16 +268,19 @@ class SpotlightSlicer(Slicer):
         clock = _Clock()
         state = begun.state or {"finished": [], "current": None}
         finished, current = state["finished"], state["current"]
-        while len(finished) < self.n_slices:
-            now = gains.after(slices_of(self.kernel, finished) if finished else None)
+        with doing("spotlights", self.n_slices) as advance:
+            advance(len(finished))
+            while len(finished) < self.n_slices:
+                now = gains.after(slices_of(self.kernel, finished) if finished else None)
 
-            def keep(state: Any, finished: list[FoundSpotlight] = finished) -> None:
-                if self.checkpoint is not None and clock.rings():
-                    self._write(begun, {"finished": finished, "current": state})
+                def keep(state: Any, finished: list[FoundSpotlight] = finished) -> None:
+                    if self.checkpoint is not None and clock.rings():
+                        self._write(begun, {"finished": finished, "current": state})
 
-            path = method(job, now, len(finished), current, keep)
-            finished, current = [*finished, at_rest(job, now, path)], None
-            self._write(begun, {"finished": finished, "current": None})
+                path = method(job, now, len(finished), current, keep)
+                finished, current = [*finished, at_rest(job, now, path)], None
+                advance(1)
+                self._write(begun, {"finished": finished, "current": None})
         return finished
 
     def _gains(self, known: Known) -> Gains:

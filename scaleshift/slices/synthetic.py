@@ -82,7 +82,7 @@ def make(
     >>> fit["X"].shape, bool(0.02 < test["in_slice"].mean() < 0.04)
     ((4000, 32), True)
     """
-    check("kind", kind, lambda value: value in KINDS, f"one of {KINDS}")
+    check("kind", kind, lambda value: value in KINDS, KINDS)
     for name, value in {"n": n, "d": d, "n_clusters": n_clusters}.items():
         check(name, value, lambda v: is_whole(v) and v >= 1, "a whole number from 1")
     check("strength", strength, lambda v: 0 <= v <= 1, "a number from 0 to 1")

@@ -154,7 +154,7 @@ def test_what_cannot_be_learned_from_is_named():
         auc.SOLAM().decision_function(X)
     with pytest.raises(DataError, match="n_passes=0: expected a whole number from 1"):
         auc.SOLAM(n_passes=0).fit(X, Y)
-    with pytest.raises(DataError, match="penalty='l3': expected one of 'l1', 'l2', 'elasticnet'"):
+    with pytest.raises(DataError, match="penalty='l3': expected one of l1, l2, elasticnet"):
         auc.SPAM("l3").fit(X, Y)
     with pytest.raises(DataError, match="order='sorted': expected None, 'random' or an array"):
         auc.SOLAM(order="sorted").fit(X, Y)

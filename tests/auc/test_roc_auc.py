@@ -357,7 +357,7 @@ def test_odd_weights_are_named(odd):
         (dict(y=[], score=[]), "0 class"),
         (
             dict(y=[0, 1], score=[1.0, 2.0], method="fast"),
-            "method='fast': expected one of 'exact', 'histogram'",
+            "method='fast': expected one of exact, histogram",
         ),
         (dict(y=[0, 1], score=[1.0, 2.0], max_fpr=0), "max_fpr=0"),
         (dict(y=[0, 1], score=[1.0, 2.0], max_fpr=1.1), "max_fpr=1.1"),

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scaleshift import spelling
 from scaleshift.blocks import labels
 from scaleshift.errors import DataError
 
@@ -61,7 +62,7 @@ def test_an_unknown_label_is_named_with_the_closest_one():
     ("name", "hint"), [("S1", "did you mean 'S01'"), ("cd3", "did you mean 'CD3'"), ("CD8", "known: ")]
 )
 def test_a_suggestion_has_the_same_numbers(name, hint):
-    assert hint in labels.suggestion(name, ["S01", "S02", "CD3", "CD19"])
+    assert hint in spelling.suggestion(name, ["S01", "S02", "CD3", "CD19"])
 
 
 @pytest.mark.parametrize("values", [["a", "\ud800"], pd.Categorical(["\udfff b"])])

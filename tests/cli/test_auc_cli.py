@@ -327,12 +327,8 @@ def test_a_study_without_labels_is_told_how_to_get_them(tmp_path):
     assert "has no labels: run `scaleshift label" in one_line(auc(store, code=1))
 
 
-def test_the_verb_stands_in_the_list_which_is_in_alphabetical_order():
-    text = run("--help").stdout
-    assert "scaleshift auc STORE --positive LABEL" in text
-    verbs = [line.split()[0] for line in text.split("Commands:")[1].splitlines() if line.strip()]
-    assert verbs == sorted(verbs)
-    assert verbs[0] == "auc"
+def test_the_verb_stands_in_the_list():
+    assert "auc         Which few features rank a rare label above all others?" in run("--help").stdout
 
 
 def test_folds_of_whole_samples_are_said_and_tell_of_samples_not_seen(tmp_path):

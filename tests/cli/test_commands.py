@@ -147,7 +147,7 @@ def test_a_model_quantifies_all_samples_where_none_are_chosen(study, tmp_path):
 
 def test_the_module_is_the_command():
     found = subprocess.run([sys.executable, "-m", "scaleshift", "--help"], capture_output=True, check=True)
-    assert b"scaleshift quantify STORE" in found.stdout
+    assert b"scaleshift quantify study.zarr" in found.stdout
 
 
 def test_an_alarm_is_exit_code_3(study):

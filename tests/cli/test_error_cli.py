@@ -502,4 +502,4 @@ def test_a_study_without_labels_is_told_how_to_get_them(tmp_path):
 
 def test_the_verb_stands_in_the_list():
     text = run("--help").stdout
-    assert "scaleshift error STORE --model MODEL" in text
+    assert "error       How wrong will a model be on samples without labels?" in text

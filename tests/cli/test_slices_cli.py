@@ -525,7 +525,7 @@ def test_the_spotlight_is_a_method_too(study):
 
 
 def test_the_verb_stands_in_the_list():
-    assert "scaleshift slices STORE --model MODEL" in run("--help").stdout
+    assert "slices      Where does a trained model fail?" in run("--help").stdout
 
 
 def test_a_chunk_that_cannot_be_read_is_told_with_its_store(tmp_path):

@@ -63,7 +63,13 @@ def odd():
             "label": [True, False],
             "donor": ("sample", object_),
         },
-        attrs={"none": None, "nan": np.nan, "list": [1, None, "x"], "number": np.float64(0.5), "a/b": {"c": []}},
+        attrs={
+            "none": None,
+            "nan": np.nan,
+            "list": [1, None, "x"],
+            "number": np.float64(0.5),
+            "a/b": {"c": []},
+        },
     ).assign_coords(text=("sample", np.array(list("abcdefg"), object)))
 
 
@@ -72,7 +78,9 @@ def test_every_kind_of_dataset_comes_back_as_it_was(name, came_back):
     _, result = every()[name]
     found = from_uns(came_back[name])
     xr.testing.assert_identical(found, result)
-    assert {n: v.dtype for n, v in found.variables.items()} == {n: v.dtype for n, v in result.variables.items()}
+    assert {n: v.dtype for n, v in found.variables.items()} == {
+        n: v.dtype for n, v in result.variables.items()
+    }
     assert (list(found.data_vars), list(found.coords)) == (list(result.data_vars), list(result.coords))
 
 
@@ -99,9 +107,7 @@ def test_missing_mixed_and_empty_values_and_odd_names_come_back(came_back):
         assert found[name].dims == variable.dims, name
         kept, came = variable.values.ravel().tolist(), found[name].values.ravel().tolist()
         assert list(map(repr, came)) == list(map(repr, kept)), name
-    assert list(map(repr, found.attrs.items())) == list(
-        map(repr, {**result.attrs, "number": 0.5}.items())
-    )
+    assert list(map(repr, found.attrs.items())) == list(map(repr, {**result.attrs, "number": 0.5}.items()))
 
 
 def test_arrays_lie_under_the_names_of_their_variables():
@@ -127,7 +133,7 @@ def test_what_is_no_dataset_is_refused():
 
 @pytest.mark.parametrize("other", [{}, {"scaleshift": "{"}, {"scaleshift": "[]"}, 3, None, np.zeros(3)])
 def test_what_to_uns_did_not_make_is_refused(other):
-    with pytest.raises(ss.DataError, match="pass adata.uns"):
+    with pytest.raises(ss.DataError, match=r"pass adata\.uns"):
         from_uns(other)
 
 

@@ -20,7 +20,7 @@ from scaleshift.kernels.reference import to_numpy
 from scaleshift.parameters import check, is_whole
 
 State = dict[str, np.ndarray]
-Meaning = tuple[Callable[[Any], Any], str]
+Meaning = tuple[Callable[[Any], Any], str | tuple[str, ...]]
 
 POSITIVE: Meaning = (lambda value: 0 < value < np.inf, "a number above 0")
 FROM_ZERO: Meaning = (lambda value: 0 <= value < np.inf, "a number from 0")

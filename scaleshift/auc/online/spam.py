@@ -64,7 +64,7 @@ class SPAM(OnlineRanking):
     """
 
     MEANINGS: ClassVar[Mapping[str, Meaning]] = {
-        "penalty": (lambda value: value in PENALTIES, "one of " + ", ".join(map(repr, PENALTIES))),
+        "penalty": (lambda value: value in PENALTIES, PENALTIES),
         "l1": FROM_ZERO,
         "l2": FROM_ZERO,
         "xi": POSITIVE,

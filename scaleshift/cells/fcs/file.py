@@ -76,7 +76,14 @@ class FcsFile:
 
     @property
     def events(self) -> np.ndarray:
-        """All events, (n_events, n_channels); read anew each time."""
+        """All events, (n_events, n_channels); read anew each time.
+
+        Examples
+        --------
+        >>> from scaleshift.cells.fcs import read_fcs
+        >>> read_fcs("tests/data/flowkit_line100.fcs").events[:2].round().tolist()
+        [[65536.0, 131072.0], [66198.0, 131072.0]]
+        """
         return self.read()
 
     def read(self, first: int = 0, stop: int | None = None) -> np.ndarray:
@@ -100,6 +107,13 @@ class FcsFile:
         ------
         DataError
             If the file has gone or shrunk since it was described.
+
+        Examples
+        --------
+        >>> from scaleshift.cells.fcs import read_fcs
+        >>> fcs = read_fcs("tests/data/flowkit_line100.fcs")
+        >>> bool((fcs.read(98) == fcs.events[98:]).all())
+        True
         """
         first, stop, _ = slice(first, stop).indices(self.n_events)
         events = np.empty((max(0, stop - first), len(self.channels)), self.layout.dtype)

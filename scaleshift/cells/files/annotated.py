@@ -17,16 +17,17 @@ import pandas as pd
 import zarr
 from scipy.sparse import csr_array
 
-from scaleshift.blocks.labels import factorize, suggestion
+from scaleshift.blocks.labels import factorize
 from scaleshift.blocks.treatment import TREATMENTS
 from scaleshift.cells.arrays import values_by_sample
 from scaleshift.cells.fcs.names import numbered
-from scaleshift.cells.files.described import Described, Group, Wish, groups_of, one_line, reading, rows_read
+from scaleshift.cells.files.described import Described, Group, Wish, groups_of, reading, rows_read
 from scaleshift.cells.manifest import read_manifest, refuse_unfinished
 from scaleshift.cells.optional import optional
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.reader import RECORD, store_at
-from scaleshift.errors import DataError, SchemaError
+from scaleshift.errors import DataError, SchemaError, one_line
+from scaleshift.spelling import suggestion
 
 SPARSE = {"data": "fiub", "indices": "iu", "indptr": "iu"}  # kinds of the parts of a sparse matrix
 COPY = "get a complete copy"

@@ -14,7 +14,7 @@ import numpy as np
 from scaleshift.cells.fcs.names import Duplicates
 from scaleshift.cells.problem import Problem
 from scaleshift.cells.treatment.compensation import Spillover
-from scaleshift.errors import DataError, ScaleshiftError
+from scaleshift.errors import DataError, ScaleshiftError, one_line
 
 Rows = slice | np.ndarray  # ascending rows of a file; a slice has a start and a stop
 TOGETHER_ROWS = 131_072  # read at once: a row group of parquet is decoded from its beginning each time
@@ -127,11 +127,6 @@ def reading(path: str) -> Iterator[None]:
         raise DataError(f"{path}: cannot be read ({one_line(error.strerror or error)})") from error
     except Exception as error:
         raise DataError(f"{path}: cannot be read ({type(error).__name__}: {one_line(error)})") from error
-
-
-def one_line(error: object) -> str:
-    """What an error of another library says, on one line and not at length."""
-    return " ".join(str(error).split())[:500]
 
 
 def fingerprint(path: str) -> str:

@@ -16,13 +16,13 @@ from scaleshift.cells.files.described import (
     Wish,
     fingerprint,
     groups_of,
-    one_line,
     reading,
     refuse_torn,
 )
 from scaleshift.cells.optional import optional
 from scaleshift.cells.problem import Problem
-from scaleshift.errors import DataError
+from scaleshift.errors import DataError, one_line
+from scaleshift.spelling import suggestion
 
 SUFFIXES = (".parquet", ".pq")
 BATCH_ROWS = 16_384  # decoded at once
@@ -84,7 +84,7 @@ def describe(path: str, wish: Wish) -> list[Described]:
         schema, metadata = file.schema_arrow, file.metadata
         counts = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         if sample is not None and sample not in schema.names:
-            raise DataError(f"{path}: has no column {sample!r}; it has {', '.join(schema.names[:8])}")
+            raise DataError(f"{path}: has no column {sample!r}{suggestion(sample, schema.names)}")
         groups = _groups(path, file, sample) if sample is not None else ()
     index = [name for name in _index_columns(schema) if name != sample]
     fields = [(n, t) for n, t in zip(schema.names, schema.types, strict=True) if n != sample]

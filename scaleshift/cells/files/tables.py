@@ -23,6 +23,7 @@ from scaleshift.cells.problem import Level, Problem, several
 from scaleshift.cells.text_rows import check_widths, misfit, misfits, numbers, parse
 from scaleshift.cells.text_tables import HEAD, Layout, decoded, layout_of
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 SUFFIXES = (".csv", ".tsv", ".txt")
 STEP = 16_384  # rows between two places that are remembered, and parsed at once
@@ -99,7 +100,7 @@ def describe(path: str, wish: Wish) -> list[Described]:
     names = layout.names
     places, n_rows = _index(path, layout)
     if sample is not None and sample not in names:
-        raise DataError(f"{path}: has no column {sample!r}; it has {', '.join(filter(None, names[:8]))}")
+        raise DataError(f"{path}: has no column {sample!r}{suggestion(sample, filter(None, names))}")
     columns = tuple(i for i, name in enumerate(names) if name and numbers_of[i] == 1 and name != sample)
     if not columns:
         raise DataError(f"{path}: no column holds numbers: is the delimiter one of , ; or tab?")

@@ -25,6 +25,7 @@ from scaleshift.cells.layout import commit, create_study, write_scaling, write_t
 from scaleshift.cells.manifest import Manifest, open_study, plain, scaling_arrays
 from scaleshift.cells.reader import store_at
 from scaleshift.cells.treatment import transform
+from scaleshift.doing import doing
 from scaleshift.errors import DataError, ScaleshiftError
 
 CHUNKS_PER_THREAD = 4  # written between two commits
@@ -72,12 +73,14 @@ def _write(group: zarr.Group, plan: StudyPlan, progress: _Progress) -> None:
     """Write all chunks that hold cells which are not committed."""
     chunks = _scaled(group, plan, progress.planned, _chunks(plan, progress.committed))
     wave = CHUNKS_PER_THREAD * graph.n_threads()
-    for first in range(0, max(len(chunks), 1), wave):
-        now = chunks[first : first + wave]
-        results = graph.run([functools.partial(write_chunk, chunk) for chunk, _ in now])
-        for (_, parts), written in zip(now, results, strict=True):
-            progress.note(parts, written)
-        commit(group, progress.commit())
+    with doing("chunks", len(chunks), wave) as advance:
+        for first in range(0, max(len(chunks), 1), wave):
+            now = chunks[first : first + wave]
+            results = graph.run([functools.partial(write_chunk, chunk) for chunk, _ in now])
+            for (_, parts), written in zip(now, results, strict=True):
+                progress.note(parts, written)
+            commit(group, progress.commit())
+            advance(len(now))
 
 
 class _Progress:
@@ -221,7 +224,8 @@ def _scaled(
     if not np.isfinite(location).all() or not np.isfinite(scale).all():  # not stored yet
         every = [chunk for chunk, _ in _chunks(plan, _none_of(planned))]
         features = np.array(plan.columns.features)
-        location, scale = learn_scaling(every, planned.samples, features, plan.scaling)
+        with doing("learning the scaling"):
+            location, scale = learn_scaling(every, planned.samples, features, plan.scaling)
         write_scaling(group, 0, location, scale)
 
     def scaled(chunk: Chunk) -> Chunk:

@@ -27,6 +27,7 @@ from scaleshift.cells.sheets.samples import Matched
 from scaleshift.cells.treatment import transform
 from scaleshift.cells.treatment.compensation import Spillover
 from scaleshift.cells.treatment.location_scale import Method
+from scaleshift.doing import doing
 from scaleshift.errors import DataError, ScaleshiftError
 
 BATCH = 64  # files described by one task
@@ -207,7 +208,8 @@ def _describe(paths: Sequence[str], options: Options) -> tuple[list[Described], 
     """What each file is, in the order of the paths, and why some cannot be read."""
     arguments = options.duplicates, options.data_sets, options.sample
     batches = [paths[first : first + BATCH] for first in range(0, len(paths), BATCH)]
-    answers = graph.run([functools.partial(_describe_batch, batch, *arguments) for batch in batches])
+    with doing("looking at the files"):
+        answers = graph.run([functools.partial(_describe_batch, batch, *arguments) for batch in batches])
     every = [answer for batch in answers for answer in batch]
     described = [file for answer in every if isinstance(answer, list) for file in answer]
     return described, [answer for answer in every if isinstance(answer, Problem)]

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.manifest import Manifest
 from scaleshift.cells.sheets.filenames import base_name, closest, composed, stem
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 FILE, SAMPLE = "file", "sample"
 

@@ -15,11 +15,12 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from scaleshift.blocks.labels import CODE, order, suggestion
+from scaleshift.blocks.labels import CODE, order
 from scaleshift.cells.manifest import plain
 from scaleshift.cells.schema import UNLABELLED
 from scaleshift.cells.sheets.filenames import composed
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 UNLABELLED_WORDS = ("0", "ungated", "unlabeled", "unlabelled", "unknown")
 MAX_LABELS = 10_000

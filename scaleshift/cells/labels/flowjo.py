@@ -14,14 +14,14 @@ from xml.parsers import expat
 
 import numpy as np
 
-from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.labels.addresses import FILE, Addresses, Place
 from scaleshift.cells.labels.codes import chosen
 from scaleshift.cells.optional import optional
 from scaleshift.cells.problem import Problem, several
 from scaleshift.cells.regular import refuse_odd
 from scaleshift.cells.sheets.filenames import base_name, closest, composed, stem
-from scaleshift.errors import DataError
+from scaleshift.errors import DataError, one_line
+from scaleshift.spelling import suggestion
 
 Route = tuple[str, ...]  # names from the outermost population to the gate
 
@@ -65,7 +65,7 @@ class Workspace:
             try:
                 self._workspace = self._flowkit.Workspace(path, load_missing_file_data=True)
             except Exception as error:  # whatever FlowKit and lxml make of a file
-                raise DataError(f"{path}: FlowKit cannot read this workspace: {_line(error)}") from error
+                raise DataError(f"{path}: FlowKit cannot read this workspace: {one_line(error)}") from error
         self.samples, self.remarks = self._matched(addresses, files_of(fcs))
         names = defaultdict(set)
         self._routes: dict[str, list[Route]] = {s.name: self._routes_of(s.name) for s in self.samples}
@@ -161,7 +161,10 @@ class Workspace:
                     events = self._flowkit.Sample(file, sample_id=sample.name, use_flowjo_labels=True)
                 results = self._workspace.get_gating_strategy(sample.name).gate_sample(events)
             except Exception as error:  # whatever FlowKit makes of a file
-                raise DataError(f"{self.path}: FlowKit cannot gate {sample.fcs}: {_line(error)}") from error
+                raise DataError(
+                    f"{self.path}: FlowKit cannot gate {sample.fcs}: {one_line(error)}; "
+                    "or export its gates' events as tables, and label from their folder"
+                ) from error
         if events.event_count != sample.place.n:
             raise DataError(
                 f"{self.path}: {sample.fcs} has {events.event_count} events, {sample.place} of the study "
@@ -192,7 +195,7 @@ def _refuse_entities(path: str) -> None:
     except DataError:
         raise
     except (expat.ExpatError, LookupError, ValueError, OSError) as error:  # of encodings that it lacks too
-        raise DataError(f"{path}: FlowKit cannot read this workspace: {_line(error)}") from error
+        raise DataError(f"{path}: FlowKit cannot read this workspace: {one_line(error)}") from error
 
 
 def _names_and_uris(path: str) -> list[tuple[str, str]]:
@@ -218,7 +221,3 @@ def files_of(fcs: Any) -> list[str] | None:
             )
         paths += sorted(p for p in item.rglob("*") if p.is_file()) if item.is_dir() else [item]
     return [str(path) for path in paths]
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split()) or type(error).__name__

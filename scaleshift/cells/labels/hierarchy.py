@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from scaleshift.blocks.labels import suggestion
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 
 class Hierarchy:

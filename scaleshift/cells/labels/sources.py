@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import zarr
 
-from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.labels.addresses import FILE, SAMPLE, Addresses, Place
 from scaleshift.cells.labels.codes import CellLabels
 from scaleshift.cells.labels.event_rows import EventRows
@@ -31,6 +30,7 @@ from scaleshift.cells.schema import X
 from scaleshift.cells.sheets.filenames import composed
 from scaleshift.cells.sheets.tables import find_column, place_of, read_table
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 CHANNEL = "channel:"
 NO_LABELS = "none"  # takes those away that there are

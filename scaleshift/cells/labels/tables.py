@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 import zarr
 
-from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.files.annotated import refuse_links
 from scaleshift.cells.labels.addresses import FILE, SAMPLE
 from scaleshift.cells.optional import optional
@@ -30,6 +29,7 @@ from scaleshift.cells.sheets.tables import read_table
 from scaleshift.cells.text_rows import Bytes, check_widths, has_extremes, parse, whole_rows
 from scaleshift.cells.text_tables import HEAD, Layout, decoded, layout_of
 from scaleshift.errors import DataError
+from scaleshift.spelling import misspelt, suggestion
 
 ROWS = 1_000_000  # in one piece
 NAMES = {
@@ -130,6 +130,13 @@ def choose_columns(names: Sequence[Any], table: str, wanted: Wanted) -> Columns:
     other = SAMPLE if kind == FILE else FILE
     if found[kind] is None:
         kind = other
+    if found["event"] is None:
+        slip = misspelt(texts, NAMES["event"])
+        if slip is not None:
+            raise DataError(
+                f"{table} has no column 'event'; did you mean it by {slip[0]!r}? Rename it, or take it out: "
+                "without one, the rows of each sample are its events in order"
+            )
     columns = Columns(kind, found[kind], found["event"], label)
     twice = next((column for column in columns.names if texts.count(column) > 1), None)
     if twice is not None:

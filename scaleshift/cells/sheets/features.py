@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.problem import Level, several
 from scaleshift.cells.sheets.channels import Kind
 from scaleshift.cells.sheets.filenames import composed
-from scaleshift.cells.sheets.naming import Layout, Remarks, squashed
+from scaleshift.cells.sheets.naming import Layout, Remarks
 from scaleshift.errors import DataError
+from scaleshift.spelling import nearest, suggestion
 
 STUDY = "study"  # place of what concerns all files
 # Ways out where a file lacks a feature, and where it lacks one that was asked for
@@ -284,7 +282,4 @@ def similar(name: str, names: Sequence[str]) -> str:
     >>> similar("CD4", ["CD-4", "CD8"]), similar("CD3", ["CD8"])
     ('CD-4', '')
     """
-    numbers = re.findall(r"[0-9]+", name)
-    alike = {squashed(n): n for n in names if re.findall(r"[0-9]+", n) == numbers}
-    close = difflib.get_close_matches(squashed(name), alike, n=1)
-    return alike[close[0]] if close else ""
+    return nearest(name, names) or ""

@@ -28,7 +28,7 @@ from scaleshift.cells.sheets.naming import (
     layouts_of,
     name_columns,
 )
-from scaleshift.cells.sheets.tables import MISSING, find_column, place_of, read_table
+from scaleshift.cells.sheets.tables import MISSING, find_column, meant_column, place_of, read_table
 from scaleshift.errors import DataError
 
 CHANNEL = ("fcscolname", "channel", "channelname", "pnn", "fluor", "fluorochrome", "fluorophore", "metal")
@@ -117,7 +117,12 @@ def read_panel(source: str | os.PathLike[str] | pd.DataFrame) -> Panel:
         if column is None:
             name = "fcs_colname" if wanted == "channels" else "antigen"
             found = ", ".join(map(repr, table.columns))
-            raise DataError(f"{place}: no column of {wanted}, found {found}: call it {name}")
+            hint = meant_column(table, ["fcs_colname", *CHANNEL, *ANTIGEN])
+            raise DataError(f"{place}: no column of {wanted}, found {found}: call it {name}{hint}")
+    if columns[2] is None:
+        hint = meant_column(table, ["marker_class", *CLASS])
+        if hint:
+            raise DataError(f"{place}: no column of classes{hint}: rename it, or all markers are features")
     table = table.map(composed)
     channels = table[columns[0]]
     empty, twice = table.index[channels == ""], table.index[channels.duplicated()]

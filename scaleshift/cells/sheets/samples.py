@@ -14,7 +14,14 @@ from scaleshift.blocks.labels import natural_key
 from scaleshift.cells.problem import Problem, several
 from scaleshift.cells.schema import RESERVED
 from scaleshift.cells.sheets.filenames import Pairs, composed, nearest, pair, sample_names
-from scaleshift.cells.sheets.tables import MISSING, find_column, place_of, read_table, typed_values
+from scaleshift.cells.sheets.tables import (
+    MISSING,
+    find_column,
+    meant_column,
+    place_of,
+    read_table,
+    typed_values,
+)
 from scaleshift.errors import DataError
 
 # Column names without case and punctuation, best first
@@ -100,13 +107,18 @@ def read_samples(source: str | os.PathLike[str] | pd.DataFrame) -> SampleSheet:
     if file_column is None:
         raise DataError(
             f"{place}: no column of files, found {', '.join(map(repr, table.columns))}: call it file_name"
+            f"{meant_column(table, ['file_name', *FILE])}"
         )
     sample_column = find_column(table, SAMPLE, other_than=file_column)
     for column in filter(None, (file_column, sample_column)):
         empty = table.index[table[column] == ""]
         if len(empty):
             raise DataError(f"{place}: line {empty[0]}: {column} is empty: fill it in or delete the row")
-    if sample_column:
+    if sample_column is None:
+        hint = meant_column(table, ["sample_id", "sample_name", *SAMPLE])
+        if hint:
+            raise DataError(f"{place}: no column of samples{hint}: rename it, or each file would be a sample")
+    else:
         _refuse_nameless(table[sample_column], place)
     table, problems = _each_file_once(table, file_column, place)
     files = tuple(table[file_column])

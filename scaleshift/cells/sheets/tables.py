@@ -19,6 +19,7 @@ from scaleshift.cells.optional import optional
 from scaleshift.cells.regular import refuse_odd
 from scaleshift.cells.text_tables import decode, style_of, without_told
 from scaleshift.errors import DataError
+from scaleshift.spelling import misspelt
 
 TABLE = "table"  # what a DataFrame is called in errors
 MISSING = frozenset(("", "na", "n/a", "nan", "<na>", "null", "#n/a"))
@@ -93,6 +94,12 @@ def find_column(table: pd.DataFrame, synonyms: Sequence[str], other_than: str | 
     plain = {re.sub(r"[^a-z0-9]", "", str(name).casefold()): name for name in reversed(table.columns)}
     found = [plain[name] for name in synonyms if name in plain and plain[name] != other_than]
     return found[0] if found else None
+
+
+def meant_column(table: pd.DataFrame, wanted: Sequence[str]) -> str:
+    """Text for an error where one of the columns is nearly called as one that is wanted."""
+    slip = misspelt(map(str, table.columns), wanted)
+    return "" if slip is None else f" (did you mean {slip[1]!r} by {slip[0]!r}?)"
 
 
 def typed_values(values: Iterable[str], decimal: str = ".") -> tuple[Any, ...]:

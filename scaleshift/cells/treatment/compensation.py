@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from scaleshift.blocks.labels import suggestion
 from scaleshift.errors import DataError, SchemaError
+from scaleshift.spelling import suggestion
 
 COMPENSATED = re.compile(r"(?:FJ)?Comp-", re.IGNORECASE)  # before the names of compensated channels
 BRACKETED = re.compile(r"<.+>")  # how FlowJo exports them

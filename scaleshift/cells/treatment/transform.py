@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from scaleshift.blocks.labels import suggestion
 from scaleshift.cells.sheets.channels import Kind, Modality
 from scaleshift.cells.treatment import logicle
 from scaleshift.errors import DataError, SchemaError
+from scaleshift.spelling import meant, suggestion
 
 COFACTORS: dict[str, float] = {"mass": 5.0, "fluorescence": 150.0}
 KNOWN_AS = {"mass": "mass cytometry", "fluorescence": "fluorescence"}
@@ -253,7 +253,7 @@ def _choice(asked: Any, modality: Modality) -> tuple[Transform, str]:
         return asked, "as asked"
     name, given, numbers = asked.partition(":") if isinstance(asked, str) else ("", "", "")
     if name not in {"auto", *TRANSFORMS} or (given and name in ("auto", Identity.name)):
-        raise DataError(f"transform={asked!r}: expected {FORMS}")
+        raise DataError(f"transform={asked!r}: expected {FORMS}{meant(name, ['auto', *TRANSFORMS])}")
     if name == "auto" and modality == "unknown":
         return Identity(), "neither mass cytometry nor fluorescence by the channel names"
     if asked == Arcsinh.name and modality == "unknown":

@@ -33,6 +33,7 @@ from scaleshift.error.gaussian.spread import RefitSpread, exact_spread, spread_o
 from scaleshift.error.gaussian.sums import Outcomes, SourceSums, source_sums
 from scaleshift.error.walking import walk_of
 from scaleshift.errors import DataError
+from scaleshift.spelling import meant
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ def _check(settings: Settings, job: Job) -> None:
     if settings.loss != "squared":
         raise DataError(f"loss={settings.loss!r}: a linear model of numbers has the loss 'squared'")
     if settings.generator not in GENERATORS:
-        raise DataError(f"generator={settings.generator!r}: expected one of {', '.join(GENERATORS)}")
+        hint = meant(settings.generator, GENERATORS)
+        raise DataError(f"generator={settings.generator!r}: expected one of {', '.join(GENERATORS)}{hint}")
     alpha = settings.alpha
     if alpha is not None and not 0 <= alpha < np.inf:
         raise DataError(

@@ -5,15 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from scaleshift.errors import DataError
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 FARTHEST = 1e15  # standard deviations
 LARGEST = 1e100
@@ -39,6 +40,11 @@ def default_classifier(n_markers: int) -> Pipeline:
     >>> len(default_classifier(5).steps), len(default_classifier(100).steps)
     (4, 2)
     """
+    # Imported when needed: methods without a classifier do without a third of scikit-learn.
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
     linear = [StandardScaler(), LogisticRegression(max_iter=1_000)]
     if n_markers > MAX_PRODUCTS:
         return make_pipeline(*linear)

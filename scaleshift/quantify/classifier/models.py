@@ -11,9 +11,9 @@ import pandas as pd
 from dask.sizeof import sizeof
 from sklearn.base import clone, is_classifier
 
-from scaleshift.blocks import labels
 from scaleshift.errors import DataError
 from scaleshift.quantify.classifier.logistic import fit_logistic
+from scaleshift.spelling import suggestion
 from scaleshift.user_objects import ask
 
 TINY = np.finfo(np.float64).tiny
@@ -162,7 +162,7 @@ def fitted_already(
     classes = np.asarray(estimator.classes_)
     strange = [label for label in classes.tolist() if label not in known.tolist()]
     if strange:
-        hint = labels.suggestion(str(strange[0]), [str(label) for label in known])
+        hint = suggestion(str(strange[0]), [str(label) for label in known])
         raise DataError(f"the classifier knows the label {strange[0]!r}, which the source lacks{hint}")
     return Estimator(estimator, np.array([np.flatnonzero(known == label)[0] for label in classes], np.int64))
 

@@ -13,6 +13,7 @@ from scaleshift.quantify.features.fourier import FourierFeatures
 from scaleshift.quantify.features.landmarks import LandmarkFeatures
 from scaleshift.quantify.features.sliced import SlicedEnergy
 from scaleshift.quantify.features.user import UserFeatures, missing_methods
+from scaleshift.spelling import meant
 
 MAPS: dict[str, type[FeatureMap]] = {
     "fourier": FourierFeatures,
@@ -62,4 +63,5 @@ def feature_map(features: Any) -> FeatureMap:
         if callable(getattr(features, "predict", None)):
             hint = f"ClassifierFeatures({kind}()) for what a classifier says; or "
         raise DataError(f"features is an object of {kind}, which has no {missing[0]}: {hint}{expected}")
-    raise DataError(f"features={features!r}: {expected}")
+    hint = meant(features, MAPS) if isinstance(features, str) else ""
+    raise DataError(f"features={features!r}: {expected}{hint}")

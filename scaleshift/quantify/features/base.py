@@ -19,13 +19,13 @@ from scaleshift.blocks.block import Block, Rows
 from scaleshift.blocks.invalid import NO_SOURCE
 from scaleshift.errors import DataError
 from scaleshift.kernels.families import KERNELS
+from scaleshift.parameters import check
 from scaleshift.quantify import bandwidth
 
 
 def known_kernel(kernel: Any) -> str:
     """A kernel's name as it was given; DataError unless there is such a kernel."""
-    if not isinstance(kernel, str) or kernel not in KERNELS:
-        raise DataError(f"kernel={kernel!r}: expected one of {', '.join(KERNELS)}")
+    check("kernel", kernel, lambda value: isinstance(value, str) and value in KERNELS, list(KERNELS))
     return kernel
 
 

@@ -80,7 +80,7 @@ class ClassifierFeatures(FeatureMap):
         >>> DFM(features, n_bootstrap=0).fit(x, y).embedding_
         <ClassifierEmbedding, 2 features>
         """
-        parameters.check("output", self.output, lambda v: v in OUTPUTS, "one of " + ", ".join(OUTPUTS))
+        parameters.check("output", self.output, lambda v: v in OUTPUTS, list(OUTPUTS))
         if self.kernel_map is not None and not isinstance(self.kernel_map, FeatureMap):
             raise DataError(f"kernel_map={self.kernel_map!r}: expected a map such as FourierFeatures()")
         check_estimator(self.estimator, () if self.output == "hard" else ("predict_proba",))

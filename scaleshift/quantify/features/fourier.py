@@ -138,7 +138,7 @@ class FourierEmbedding(ExplicitEmbedding):
 
 def check_sampler(sampler: str, kernel: Kernel) -> None:
     """Raise a DataError unless frequencies of the kernel can be drawn so."""
-    parameters.check("sampler", sampler, lambda v: v in SAMPLERS, "one of " + ", ".join(SAMPLERS))
+    parameters.check("sampler", sampler, lambda v: v in SAMPLERS, list(SAMPLERS))
     if sampler == "orthogonal" and kernel.quantile is not None:
         known = ", ".join(name for name, other in KERNELS.items() if other.quantile is None)
         raise DataError(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import kmeans_plusplus
 
 from scaleshift.blocks import noise
 from scaleshift.errors import DataError
@@ -132,6 +131,8 @@ def spread(x: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
         return x
     if n == 0:
         return x[:0]
+    from sklearn.cluster import kmeans_plusplus  # slow to import
+
     return kmeans_plusplus(x, n, random_state=int(rng.integers(2**31)))[0]
 
 

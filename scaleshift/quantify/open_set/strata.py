@@ -11,6 +11,7 @@ from scaleshift.blocks import noise, passes
 from scaleshift.blocks.block import Block, Rows
 from scaleshift.errors import DataError
 from scaleshift.quantify.classifier.parts import Parts, divided
+from scaleshift.spelling import meant
 
 UNGATED = "auto"
 ENOUGH_UNGATED = 50  # cells, to be a class
@@ -130,7 +131,7 @@ def _classes(labels: np.ndarray, counts: np.ndarray, unknown_class: Any) -> tupl
     if not found or class_of[found[0]] < 0:
         raise DataError(
             f"unknown_class={unknown_class!r}: the source has no cells of this label; expected 'auto', None, "
-            f"or one of {', '.join(map(str, labels[known]))}"
+            f"or one of {', '.join(map(str, labels[known]))}{meant(unknown_class, labels[known])}"
         )
     if known.size == 1:
         raise DataError(f"unknown_class={unknown_class!r} is the only class of the source: label others too")

@@ -26,6 +26,6 @@ DOMINO: dict[str, Meaning] = {
     "confusion_noise": FROM_ZERO,
     "tol": (lambda value: 0 <= value <= np.inf, "a number from 0"),  # infinite: after one pass
     "reg_covar": FROM_ZERO,
-    "ranking": one_of(tuple(ranking.RANKINGS)),
+    "ranking": one_of(ranking.RANKINGS),
     "compat": or_none(exactly(COMPAT)),
 }
