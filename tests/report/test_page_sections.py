@@ -238,6 +238,20 @@ def test_numbers_of_slices_are_those_of_the_result(results):
     assert all(words in text for words in result["words"].values)
 
 
+def test_slices_of_losses_alone_have_their_mean_loss(results):
+    result = results["slices"]
+    nothing = [
+        name for name in result.data_vars if str(name).startswith("error_") or name == "overall_error_rate"
+    ]
+    result = result.assign({name: xr.full_like(result[name], np.nan) for name in nothing}).drop_vars(
+        "confusion"
+    )
+    page = Page(report.page(result))
+    close(page.column("slice", "mean loss"), result["loss"].values)
+    close(page.column("slice", "beyond the rest's"), result["loss_gap"].values)
+    assert "mean loss of all rows" in " ".join(page.words)
+
+
 def test_errors_of_a_slice_are_those_of_its_confusion_matrix(results):
     result = results["slices"]
     _, rows = Page(report.page(result)).table("slice", "label", "predicted")

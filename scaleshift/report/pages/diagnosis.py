@@ -40,7 +40,7 @@ LONGEST_NAME = 48
 def title(result: xr.Dataset) -> tuple[str, str]:
     """Heading of the page, and what stands below it."""
     n = result.sizes["sample"]
-    of = f" of {result.attrs['study']}" if "study" in result.attrs else ""
+    of = f" Study: {result.attrs['study']}." if "study" in result.attrs else ""
     samples = "1 sample" if n == 1 else f"{n:,} samples"
     return f"What is wrong with {samples}?", f"Is it a batch shift, or are there unknown cells?{of}"
 
@@ -107,7 +107,7 @@ def _samples(result: xr.Dataset) -> Grid:
         [
             Cell(name),
             Cell(str(result["verdict"].values[i])),
-            Cell(", ".join(filter(None, map(str, moved[i])))),
+            Cell(", ".join(short(name, LONGEST_NAME) for name in moved[i] if name)),
             *(number(100 * float(result[column].values[i])) for column in per_cent),
             count(float(result["n_cells"].values[i])),
         ]
