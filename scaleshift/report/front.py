@@ -38,7 +38,7 @@ def table(result: Any, path: str | os.PathLike[str] | None = None, **options: An
         Of proportions one row a sample and label, in the result's order: proportion and its interval,
         proportion_known, count (estimated number of cells), unknown and its interval, distance, misfit,
         p_value, n_cells, n_invalid, flag, then what is known of the samples (donor, day, ...); one that is
-        called like a column gets "sample_" in front. Of other kinds as their own functions say, such as
+        called like a column gets ``sample_`` in front. Of other kinds as their own functions say, such as
         `slice_table`. NaN is a quantity that was not computed.
 
     Raises
