@@ -39,7 +39,7 @@ class ChunkError(ScaleshiftError, ValueError):
     ...     ss.DFM().fit([[0.0], [1.0], [2.0]], ["B", "T"])
     ... except ss.ChunkError as error:
     ...     print(error)
-    label has 2 values, X has 3 rows
+    label has 2 values, X has 3 rows: pass one a row
     """
 
 

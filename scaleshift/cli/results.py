@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,16 +55,7 @@ def results_of(path: Path) -> list[Any]:
 
 
 def _read(path: Path) -> xr.Dataset:
-    """A group that a verb wrote; what comes from elsewhere is opened with as little trust as any store."""
-    import xarray as xr
-
-    from scaleshift.cells.reader import store_at
-
-    try:
-        store = store_at(os.fspath(path), read_only=True)
-        result = xr.open_zarr(store, zarr_format=3, consolidated=False, chunks=None).load()
-    except Exception as error:  # whatever xarray and zarr make of something else
-        raise DataError(f"{path} cannot be read as a Zarr v3 group ({error}): write it again") from error
+    result = zarr_groups.read(path)
     if zarr_groups.OURS not in result.attrs:
         what = "a study, and no result" if "X" in result else "no result of scaleshift"
         raise DataError(f"{path} is {what}; {MAKERS}")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
 
-from scaleshift.errors import DataError
+from scaleshift.errors import DataError, one_line
 
 if TYPE_CHECKING:
     import xarray as xr
 
 OURS = "scaleshift_version"  # attribute of what is written here
+ORDER = "variables"  # attribute: their names in order, which a folder does not keep
 
 
 def write(dataset: xr.Dataset, path: Path) -> None:
@@ -25,6 +27,7 @@ def write(dataset: xr.Dataset, path: Path) -> None:
     refuse_foreign(path)
     of_objects = {name: values for name, values in dataset.variables.items() if values.dtype.kind in "UO"}
     dataset = dataset.assign({name: _storable(values) for name, values in of_objects.items()})
+    dataset = dataset.assign_attrs({ORDER: json.dumps([str(name) for name in dataset.variables])})
     staged = path.with_name(f".{path.name}-{uuid4().hex}")
     try:
         with blas.one_thread():
@@ -47,6 +50,36 @@ def _storable(values: xr.Variable) -> xr.Variable:
         return values.copy(data=np.array(objects, float).reshape(values.shape))
     told = ["" if value is None or value != value else str(value) for value in objects]
     return values.copy(data=np.array([*told, None], object)[:-1].reshape(values.shape))
+
+
+def read(path: Path) -> xr.Dataset:
+    """A dataset as it was written; what comes from elsewhere is opened with as little trust as any store."""
+    import xarray as xr
+
+    from scaleshift.cells.reader import store_at
+
+    try:
+        store = store_at(os.fspath(path), read_only=True)
+        found = xr.open_zarr(store, zarr_format=3, consolidated=False, chunks=None).load()
+    except Exception as error:  # whatever xarray and zarr make of something else
+        raise DataError(f"{path} cannot be read as a Zarr v3 group ({one_line(error)})") from error
+    order = {name: i for i, name in enumerate(_names(found.attrs.pop(ORDER, "[]")))}
+    names = sorted(found.variables, key=lambda name: order.get(str(name), len(order)))
+    coordinates = {name: _plain(found.variables[name]) for name in names if name in found.coords}
+    data = {name: _plain(found.variables[name]) for name in names if name not in found.coords}
+    return xr.Dataset(data, coordinates, found.attrs)
+
+
+def _plain(values: xr.Variable) -> xr.Variable:
+    """Text as objects: Zarr gives numpy's own strings of variable length, which little can handle yet."""
+    return values.astype(object) if values.dtype.kind == "T" else values
+
+
+def _names(text: Any) -> list[str]:
+    try:
+        return [str(name) for name in json.loads(text)]
+    except (ValueError, TypeError):
+        return []
 
 
 def refuse_foreign(path: Path) -> None:

@@ -133,7 +133,9 @@ def test_the_league_for_machines_and_as_a_file(study, tmp_path):
     first = by_name["soft-landmarks"]["settings"][0]
     row = table[(table["method"] == "soft-landmarks") & (table["setting"] == first["setting"])].iloc[0]
     assert row["error"] == pytest.approx(first["error"])
-    assert f"wrote {tmp_path / 'league.csv'}" in found.stderr
+    for name in ("report.html", "league.csv", "league.zarr"):
+        assert str(tmp_path / name) in found.stderr
+        assert (tmp_path / name).exists()
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_a_result_without_any_number_has_a_page(results, name):
     assert "nan" not in "".join(page.words).lower().split()
 
 
-@pytest.mark.parametrize("name", DATASETS[1:])
+@pytest.mark.parametrize("name", DATASETS)
 def test_a_result_without_rows_has_a_page(results, name):
     result = results[name]
     dimension = next(d for d in ("slice", "target", "sample", "setting", "feature") if d in result.dims)

@@ -6,7 +6,7 @@ from typing import Any
 
 import xarray as xr
 
-from scaleshift.report.about import about
+from scaleshift.report import about
 from scaleshift.report.pages.parts import Pairs, Section, Words
 
 
@@ -26,7 +26,7 @@ def made(result: Any) -> Section:
     """
     by_name: dict[str, list[str]] = {}
     if isinstance(result, xr.Dataset):
-        for name, value in about(result, ["low"], None, False)[1:]:  # less what is said of sheets
+        for name, value in about.made(result):
             by_name.setdefault(str(name), []).append("" if value is None else str(value))
     entries = [(name, ", ".join(values)) for name, values in by_name.items()]
     told = Pairs(entries) if entries else Words(["The result says nothing of how it was made."])

@@ -11,11 +11,12 @@ import pandas as pd
 import xarray as xr
 
 from scaleshift.quantify.flags import JOINT, REASONS, codes
-from scaleshift.report.about import made
 from scaleshift.report.legend import letters
 from scaleshift.report.metadata import sample_columns
 from scaleshift.report.pages import colours
 from scaleshift.report.pages.downloads import csv_of
+from scaleshift.report.pages.heats import heat
+from scaleshift.report.pages.made import made
 from scaleshift.report.pages.parts import (
     Cell,
     Column,
@@ -30,7 +31,6 @@ from scaleshift.report.pages.parts import (
     ranged,
 )
 
-MOST_MARKERS = 20  # columns of what moved
 MOST_NAMES = 12  # samples named behind a reason
 FULL_COLOUR = 2.0  # standard deviations that a marker moved
 INTERVALS = {
@@ -61,7 +61,7 @@ def sections(result: xr.Dataset) -> list[Section]:
     ]
     if "shift" in result:
         found.append(Section("Which markers moved?", _moved(result)))
-    return [*found, Section("Method, parameters and seeds", [_pairs(result)], folded=True)]
+    return [*found, made(result)]
 
 
 def _figures(result: xr.Dataset) -> Figures:
@@ -177,29 +177,14 @@ def _listed(names: Sequence[str]) -> str:
 def _moved(result: xr.Dataset) -> list[Part]:
     """By how much each marker of each sample moved, in the class that moved most."""
     shift = result["shift"].transpose("sample", "label", "marker").values
-    size = np.nan_to_num(np.abs(shift))
-    which = size.argmax(axis=1)  # (n_samples, n_markers): the class
+    which = np.nan_to_num(np.abs(shift)).argmax(axis=1)  # (n_samples, n_markers): the class
     moved = np.take_along_axis(shift, which[:, None, :], axis=1)[:, 0]
-    labels = [str(label) for label in result["label"].values.tolist()]
-    markers = [str(marker) for marker in result["marker"].values.tolist()]
-    most = np.argsort(-size.max(axis=(0, 1)), kind="stable")[:MOST_MARKERS]
-    rows = [
-        [
-            Cell(str(sample)),
-            *(Cell(f"{moved[i, j]:+z.2f}", float(moved[i, j]), note=labels[which[i, j]]) for j in most),
-        ]
-        for i, sample in enumerate(result["sample"].values.tolist())
-    ]
-    columns = [Column("sample"), *(Column(markers[j], "heat", 0, FULL_COLOUR) for j in most)]
-    left = len(markers) - len(most)
-    footnote = "" if left <= 0 else f"{left} markers that moved less are left out."
+    classes = np.array([str(label) for label in result["label"].values.tolist()], object)[which]
+    samples, markers = result["sample"].values, result["marker"].values
     words = (
         "How far each marker moved against the source, in standard deviations of the class in which it moved "
         "most (named where the mouse rests). What moved much, in many samples, is a batch shift: look at the "
         "staining and compensation of that marker first."
     )
-    return [Words([words]), Grid("Shift of markers by sample", columns, rows, footnote=footnote)]
-
-
-def _pairs(result: xr.Dataset) -> Pairs:
-    return Pairs([(str(name), _shown(value)) for name, value in made(result)])
+    caption = "Shift of markers by sample"
+    return [Words([words]), heat(caption, "sample", samples, markers, moved, FULL_COLOUR, classes)]
