@@ -110,7 +110,7 @@ def test_fcs_files_become_a_workbook_whose_numbers_are_near_the_gates(workbook):
     percent = pd.read_excel(folder / "proportions.xlsx", sheet_name="percent", index_col="sample")
     assert percent.index.tolist() == ["S02", "S07", "S11", "S13", "S15"]
     assert percent["centre"].tolist() == ["A", "A", "B", "B", "B"]
-    gated = pd.read_excel(folder / "proportions.xlsx", sheet_name="gated")
+    gated = pd.read_excel(folder / "proportions.xlsx", sheet_name="gated").dropna(subset="gated")
     assert gated["sample"].unique().tolist() == ["S13"]
     assert gated["difference"].abs().max() < 3  # percentage points
     assert (folder / "proportions.png").stat().st_size > 10_000
@@ -124,7 +124,8 @@ def test_the_command_line_of_the_example_gives_the_same_percentages(workbook, tm
     cli("quantify", study, *chosen, "--output", str(tmp_path / "results"))
     written = [path / "proportions.xlsx" for path in (tmp_path / "results", workbook[0])]
     for sheet in ("percent", "low", "high", "gated"):
-        pd.testing.assert_frame_equal(*(pd.read_excel(path, sheet_name=sheet) for path in written))
+        by_command, by_script = (pd.read_excel(path, sheet_name=sheet) for path in written)
+        pd.testing.assert_frame_equal(by_command[by_script.columns], by_script)
 
 
 def cli(*words, code=0):
@@ -207,7 +208,7 @@ def test_the_example_of_error_by_shift_runs_and_draws(tmp_path, monkeypatch, cap
 
 
 def test_planted_slices_are_found_where_high_losses_show_nothing(run, tmp_path):
-    run("planted_slices", "--seeds", 1, "--rows", 1_500, "--easy", "--output", tmp_path)
+    run("planted_slices", "--seeds", 1, "--rows", 2_500, "--easy", "--output", tmp_path)
     results = pd.read_csv(tmp_path / "planted_slices.csv")
     means = results.groupby("method")["precision"].mean()
     assert means["DominoSlicer"] > 0.9
@@ -249,8 +250,13 @@ def test_one_night_is_judged_from_what_was_learned_once_and_by_the_command_line_
 # Which features ----------------------------------------------------------------------------------------
 
 
-def test_few_features_rank_better_than_all_and_more_positives_better_than_few(run, tmp_path):
-    printed = run("auc_by_features", "--draws", 1, "--sizes", 2, 20, 100, "--output", tmp_path)
+def test_few_features_rank_better_than_all_and_more_positives_better_than_few(tmp_path, monkeypatch, capsys):
+    module = example("auc_by_features")
+    monkeypatch.setattr(module, "D", 400)
+    arguments = ["--draws", "1", "--sizes", "2", "20", "100", "--output", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["auc_by_features.py", *arguments])
+    module.main()
+    printed = capsys.readouterr().out
     auc = pd.read_csv(tmp_path / "auc_by_features.csv").set_index(["method", "number"])["auc"]
     assert auc["SparseAUC", 20] > max(auc["SparseAUC", 2], auc["SparseAUC", 100]) + 0.02
     assert auc["SparseAUC", 20] > max(
