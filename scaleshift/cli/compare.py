@@ -116,6 +116,7 @@ def compare(
     from scaleshift import report
     from scaleshift.quantify import compare as compared
 
+    options.refuse_inside(output, store)
     options.make_folder(output)
     with options.computing(scheduler, quiet):
         study = Opening(store, markers, scaling)
