@@ -118,6 +118,7 @@ def compare(
     from scaleshift.quantify import compare as compared
     from scaleshift.report.names import printable
 
+    options.refuse_inside(output, store)
     options.make_folder(output)
     with options.computing(scheduler, quiet):
         study = Opening(store, markers, scaling)

@@ -25,7 +25,7 @@ scaleshift ingest data/ study.zarr --meta samples.xlsx --panel panel.csv --label
 scaleshift ingest data/ study.zarr --meta samples.xlsx --resume
 """,
 )
-@click.argument("paths", nargs=-1, required=True, shell_complete=completing.files)
+@click.argument("paths", nargs=-1, metavar="PATHS...", shell_complete=completing.files)
 @click.argument("store")
 @describe_study
 @treat
@@ -69,6 +69,11 @@ def ingest(
     What is wrong with the files is said first, all at once, and nothing is written. An import that was killed
     goes on with --resume.
     """
+    if not paths:
+        raise click.UsageError(
+            f"{store} alone: give files or folders, then STORE, the study that they become, as in "
+            f"scaleshift ingest {store} study.zarr"
+        )
     from scaleshift.cells import ingest as make
 
     stopping.goes_on(lambda: f"the same command with --resume goes on with {store}" if exists(store) else "")

@@ -217,6 +217,7 @@ def quantify(
     wanted = Wanted(method, seed, settings, frozenset(_given(context, tuple(OPTIONS))))
     if model is None:
         wanted.check()
+    options.refuse_inside(output, store)
     options.make_folder(None if plan_only else output)
     if output is not None:
         zarr_groups.refuse_foreign(output / PROPORTIONS)

@@ -141,7 +141,7 @@ def test_what_cannot_be_fitted_is_named(args, message):
         ({"cv": 2.5}, "cv=2.5"),
         ({"positive": "yes"}, "positive='yes'"),
         ({"multi_class": "all"}, "'ovr' or 'ovo'"),
-        ({"selection": "worst"}, "'best' or 'one_se'"),
+        ({"selection": "worst"}, "expected one of best, one_se"),
         ({"n_halves": -2}, "n_halves=-2"),
         ({"n_screened": 0}, "n_screened=0"),
         ({"pos_label": "sick"}, "label 'sick' is not known; known: False, True"),

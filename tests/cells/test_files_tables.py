@@ -232,7 +232,7 @@ def test_the_line_of_a_bad_word_is_right_below_quotes_and_blank_lines(tmp_path):
 
 def test_names_with_line_breaks_are_told_on_one_line(tmp_path):
     path = write(tmp_path, '"CD3\nFITC",CD4\n1,2\n')
-    assert "has no column 'site'; it has CD3 FITC, CD4" in refused(path, sample="site")
+    assert "has no column 'site'; known: CD3 FITC, CD4" in refused(path, sample="site")
 
 
 def test_a_column_of_words_and_some_numbers_is_text(tmp_path):

@@ -295,3 +295,18 @@ def test_no_number_is_cut_on_a_narrow_terminal(study, monkeypatch):
         run("quantify", study, "--source", "sample == S2", "--target", "sample == S10", "--json").stdout
     )
     assert f"{100 * labels_of(wide)['A']:.1f}" in found.output
+
+
+@pytest.mark.parametrize("verb", [("quantify", "--source", "sample == S2"), ("compare",)])
+@pytest.mark.parametrize("inside", [(), ("deep", "results")])
+def test_results_do_not_become_a_part_of_the_study(study, verb, inside):
+    before = sorted(study.rglob("*"))
+    found = run(*verb, study, "--output", study.joinpath(*inside), code=2)
+    assert "lies in STORE itself: choose a folder beside it" in " ".join(found.output.split())
+    assert sorted(study.rglob("*")) == before
+
+
+def test_files_without_a_store_are_told_what_is_missing(tmp_path):
+    (tmp_path / "a.csv").write_text("CD3,CD4\n1,2\n")
+    found = " ".join(run("ingest", tmp_path / "a.csv", code=2).output.split())
+    assert "give files or folders, then STORE, the study that they become" in found
