@@ -10,6 +10,7 @@ from scaleshift.report.names import printable, short
 from scaleshift.report.pages.parts import Cell, Column
 
 LONGEST_NAME = 80  # characters of a row's or a column's name; downloads have all of it
+LONGEST_NOTE = 24  # characters below a number
 SEEN = 0.0002  # of a bar: shorter shares have no width on a screen
 
 
@@ -26,13 +27,15 @@ def drawn(cell: Cell, column: Column, legend: Sequence[tuple[str, str]], names_r
     if column.kind == "shares":
         return Markup('<td class="shares" aria-hidden="true">{}</td>').format(_bar(cell, legend))
     classes, given = _number(cell, column) if column.kind != "text" else ("", Markup(""))
-    if cell.note and not cell.has_interval:
+    below = cell.note if cell.has_interval or column.kind == "heat" else ""  # seen without a mouse
+    if cell.note and not below:
         given += Markup(' title="{}"').format(printable(cell.note))
     if classes:
         given = Markup(' class="{}"').format(classes) + given
     text = Markup.escape(short(cell.text, LONGEST_NAME) if names_row else printable(cell.text))
-    if cell.has_interval:
-        text = Markup("<b>{}</b> <small>{}</small>").format(text, cell.note)
+    if below:
+        line = Markup("<b>{}</b> <small>{}</small>" if cell.has_interval else "{} <small>{}</small>")
+        text = line.format(text, short(below, LONGEST_NOTE))
     tag = Markup('<th scope="row"{}>{}</th>') if names_row else Markup("<td{}>{}</td>")
     return tag.format(given, text)
 

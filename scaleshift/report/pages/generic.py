@@ -17,7 +17,6 @@ from scaleshift.report.pages.parts import NOTHING, Cell, Column, Grid, Lines, Pa
 LONGEST_NAME = 40  # of a heading
 WIDTH = 100  # characters of a line of text
 TITLES = {
-    "gates": "Estimated shares beside the gates",
     "slice scores": "Were the planted slices found?",
     "roc": "How well does a score rank?",
     "replicates": "Replicates behind expected errors",

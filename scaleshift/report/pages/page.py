@@ -17,6 +17,7 @@ PAGES = {
     "proportions": "proportions",
     "league": "league",
     "diagnosis": "diagnosis",
+    "gates": "gates",
     "slices": "slices",
     "slice comparison": "growth",
     "ranking": "ranking",

@@ -22,7 +22,6 @@ from scaleshift.report.pages.parts import (
     Column,
     Figures,
     Grid,
-    Pairs,
     Part,
     Points,
     Section,
@@ -183,7 +182,7 @@ def _moved(result: xr.Dataset) -> list[Part]:
     samples, markers = result["sample"].values, result["marker"].values
     words = (
         "How far each marker moved against the source, in standard deviations of the class in which it moved "
-        "most (named where the mouse rests). What moved much, in many samples, is a batch shift: look at the "
+        "most, which is named. What moved much, in many samples, is a batch shift: look at the "
         "staining and compensation of that marker first."
     )
     caption = "Shift of markers by sample"
