@@ -230,7 +230,7 @@ def test_commands_name_what_there_is():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     markers = {each.split(":")[0] for each in project["tool"]["pytest"]["ini_options"]["markers"]}
     lines = "\n".join(commands())
-    assert set(re.findall(r"-m (?!pytest|venv)(\w+)", lines)) <= markers
+    assert set(re.findall(r"-m (?!pytest|venv|sphinx)(\w+)", lines)) <= markers
     assert set(re.findall(r"\.\[(\w+)\]", lines)) <= set(project["project"]["optional-dependencies"])
     paths = re.findall(r"(?<=\s)(?:tests|benchmarks|scaleshift)/\S*|^\.ci/\w+", lines, re.MULTILINE)
     assert len(paths) >= 4

@@ -232,3 +232,19 @@ def test_on_paper_it_has_pages_and_no_buttons(opened):
     assert shown == []
     printed = opened.execute_cdp_cmd("Page.printToPDF", {"printBackground": True, "preferCSSPageSize": True})
     assert base64.b64decode(printed["data"]).startswith(b"%PDF")
+
+
+def test_tables_after_a_chart_work_too(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["B", "T"], [100, 400])
+    X = rng.normal(size=(500, 6)) + np.outer(y == "B", [2, 1, 0.5, 0, 0, 0])
+    model = ss.SparseAUC(k=[1, 2, 3], pos_label="B", random_state=0).fit(X, y)
+    ss.report.page([model.describe(), model.path_], tmp_path / "report.html")
+    browser.get((tmp_path / "report.html").as_uri())
+    assert browser.find_elements(By.CSS_SELECTOR, "svg[role=img] circle.chosen")
+    grids = browser.find_elements(By.CSS_SELECTOR, "div.grid")
+    assert len(grids) > 1
+    for grid in grids:
+        assert grid.find_elements(By.CSS_SELECTOR, "th button")
+        assert grid.find_elements(By.CSS_SELECTOR, "input[type=search]")
+    assert browser.get_log("browser") == []

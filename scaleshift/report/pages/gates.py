@@ -64,6 +64,6 @@ def sections(frame: pd.DataFrame) -> list[Section]:
         rows,
         flagged=[held is False for held in inside],
         download=csv_of(frame.sort_index(), "gated.csv"),
-        footnote="Inside: whether the interval holds the gated share. Where it does not, there is a red edge.",
+        footnote="Inside: whether the interval holds the gated share; a red edge: it does not.",
     )
     return [Section("Beside the gates", [Words([sentence(str(summarize_gated(frame)))]), grid])]
