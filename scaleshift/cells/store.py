@@ -36,12 +36,13 @@ from scaleshift.cells.schema import (
     X,
     cells_dataset,
 )
+from scaleshift.cells.selection import select_samples
 from scaleshift.errors import DataError
 
 
 def open_cells(
     path: str | os.PathLike[str],
-    samples: Iterable[Any] | None = None,
+    samples: Iterable[Any] | str | None = None,
     labels: Iterable[Any] | None = None,
     markers: Iterable[str] | str | None = None,
 ) -> xr.Dataset:
@@ -51,8 +52,9 @@ def open_cells(
     ----------
     path : str or path-like
         Folder or URL of the store.
-    samples : iterable of sample names, optional
-        Open only these samples, in the store's order. Default: all.
+    samples : iterable of sample names, or str, optional
+        Open only these samples, in the store's order; or those of a condition on what is known of them, as
+        the command line takes it: ``"gated == true and day in (0, 7)"``. Default: all.
     labels : iterable of labels, optional
         Know only these labels, in the store's order, or none: cells with another one count as
         unlabelled. Default: all.
@@ -75,7 +77,7 @@ def open_cells(
     SchemaError
         If there is no finished study at the path.
     DataError
-        If a sample, label or marker is not in the study; also when a block is computed whose chunk is
+        If a sample, label or marker is not in the study, or no sample fulfils the condition; also when a block is computed whose chunk is
         missing or damaged.
 
     Examples
@@ -86,11 +88,17 @@ def open_cells(
     ...     write_cells(as_cells([[1.0], [2.0], [3.0]], sample=["b", "a", "b"]), f"{folder}/study.zarr")
     ...     open_cells(f"{folder}/study.zarr", samples=["b"])["X"].values.tolist()
     [[1.0], [3.0]]
+    >>> with TemporaryDirectory() as folder:
+    ...     cells = as_cells([[1.0], [2.0], [3.0]], sample=["b", "a", "b"])
+    ...     write_cells(cells.assign_coords(day=("sample", [0, 7])), f"{folder}/study.zarr")
+    ...     open_cells(f"{folder}/study.zarr", samples="day == 7")["sample"].values.tolist()
+    ['b']
     """
     group, manifest = open_study(locate(path))
     refuse_unfinished(manifest)
     warn_unfinished(manifest)
-    chosen = positions(manifest, SAMPLE, manifest.samples, samples)
+    names = _meant(manifest, samples) if isinstance(samples, str) else samples
+    chosen = positions(manifest, SAMPLE, manifest.samples, names)
     known = positions(manifest, LABEL, manifest.labels, labels)
     columns = _columns(manifest, markers)
     source = opened_rows(manifest, chosen)
@@ -124,6 +132,13 @@ def open_cells(
     for name, values in scaling_arrays(group, manifest).items():
         cells[name] = ((SAMPLE, MARKER), values[np.ix_(chosen, columns)])
     return cells
+
+
+def _meant(manifest: Manifest, condition: str) -> list[Any]:
+    """Names of the samples that fulfil a condition on what the study knows of them."""
+    if condition in map(str, manifest.samples):
+        raise DataError(f"samples={condition!r} is one name: give a list, [{condition!r}]")
+    return select_samples(condition, {SAMPLE: manifest.samples, **manifest.metadata})
 
 
 def _columns(manifest: Manifest, wanted: Iterable[str] | str | None) -> np.ndarray:
