@@ -77,8 +77,8 @@ def open_cells(
     SchemaError
         If there is no finished study at the path.
     DataError
-        If a sample, label or marker is not in the study, or no sample fulfils the condition; also when a block is computed whose chunk is
-        missing or damaged.
+        If a sample, label or marker is not in the study, or no sample fulfils the condition. Also
+        when a block is computed whose chunk is missing or damaged.
 
     Examples
     --------
