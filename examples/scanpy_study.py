@@ -1,8 +1,8 @@
 """From a study on disk to scanpy and back: look at the cells there, quantify here.
 
-    python examples/scanpy_study.py FOLDER
+    python examples/scanpy_study.py [FOLDER]
 
-Writes the demo study to FOLDER, opens it with anndata, asks scanpy for the neighbours of a few gated cells,
+Writes the demo study to FOLDER (a folder of this name where left out), opens it with anndata, asks scanpy for the neighbours of a few gated cells,
 and estimates the proportions of the samples that were not learned from. Needs anndata and scanpy, which
 `pip install "scaleshift[examples]"` brings; without scanpy only that step is left out.
 """
@@ -13,11 +13,15 @@ import importlib.util
 import sys
 from pathlib import Path
 
-import anndata
 import numpy as np
 from rich.console import Console
 
 import scaleshift as ss
+
+try:
+    import anndata
+except ImportError:
+    sys.exit('anndata is missing: pip install ".[examples]"')
 
 SOURCE = ["S01", "S09"]
 
@@ -68,6 +72,6 @@ def main(folder: Path, cells_a_sample: int | None = None) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python examples/scanpy_study.py FOLDER")
-    main(Path(sys.argv[1]))
+    if len(sys.argv) > 2:
+        sys.exit("usage: python examples/scanpy_study.py [FOLDER]")
+    main(Path(sys.argv[1] if len(sys.argv) == 2 else "scanpy_study"))

@@ -82,9 +82,9 @@ def test_scanpy_finds_neighbours_in_the_study(adata):
 
 def test_the_scanpy_example_runs_as_a_script(tmp_path):
     command = [sys.executable, str(EXAMPLES / "scanpy_study.py")]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = subprocess.run([*command, "a", "b"], capture_output=True, text=True, check=False)
     assert found.returncode == 1
-    assert "usage: python examples/scanpy_study.py FOLDER" in found.stderr
+    assert "usage: python examples/scanpy_study.py [FOLDER]" in found.stderr
     done = subprocess.run([*command, str(tmp_path)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "beside the gates: proportions differ" in done.stdout

@@ -211,7 +211,7 @@ def _numbers(X: Any, y: Any) -> Any:
     if y.dtype.kind not in "biuf":
         raise DataError(
             f"y has dtype {y.dtype}, expected numbers, NaN where they are not known: pass numpy.asarray(y, "
-            "float), or a classifier as the model if y are labels"
+            "float); if y are labels, a model that learns these: 'multinomial', 'logistic' or a classifier"
         )
     return y
 

@@ -79,7 +79,7 @@ def text(result: Any, *, width: int | None = None) -> Printed:
     Returns
     -------
     Printed
-        For `print`, or for a `rich.console.Console` of that width.
+        For `print`, for `str`, or for a `rich.console.Console` of that width.
 
     Raises
     ------
