@@ -47,7 +47,6 @@ def title(result: xr.Dataset) -> tuple[str, str]:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Sections of a page, from what `scaleshift.quantify.diagnose` returns."""
-    result = result.compute()
     found = [
         Section("In short", [_figures(result), _verdicts(result)]),
         Section("Samples", [_samples(result)]),

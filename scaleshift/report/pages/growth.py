@@ -33,7 +33,6 @@ def title(result: xr.Dataset) -> tuple[str, str]:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Sections of a page, from what `scaleshift.slices.compare` returns."""
-    result = result.compute()
     names = [f"slice {name}" for name in result["slice"].values.tolist()]
     sentences = list(zip(names, map(str, result["words"].values), strict=True))
     summary = str(result["summary"].item()) if "summary" in result else ""

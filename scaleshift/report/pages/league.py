@@ -36,7 +36,7 @@ def title(result: xr.Dataset) -> tuple[str, str]:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Sections of a page, from what `scaleshift.quantify.compare` returns."""
-    result = ranked(result.compute())
+    result = ranked(result)
     found = [Section("In short", _advice(result)), Section("Errors by setting", [_errors(result)])]
     if "trial_error" in result and result.sizes["trial"]:
         found.append(Section("Where was each method wrong?", _trials(result)))

@@ -43,7 +43,6 @@ def title(result: xr.Dataset) -> tuple[str, str]:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Sections of a page, from what ``describe`` of a slicer returns."""
-    result = result.compute()
     if not result.sizes["slice"]:
         return [Section("In short", [Words([NONE])]), made(result)]
     names = _names(result)
