@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from scaleshift.blocks.sizes import count
+from scaleshift.report.digits import chance, rough_per_cent, three
+from scaleshift.report.growth import of_errors
 from scaleshift.report.pages.cautions import HEADING, by_reason
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.made import made
@@ -16,19 +19,18 @@ from scaleshift.report.pages.parts import (
     Pairs,
     Section,
     Words,
-    chance,
     number,
     ranged,
     sentence,
     valued,
 )
-from scaleshift.report.slices import Q_CAPTION, per_cent
+from scaleshift.report.slices import Q_CAPTION
 
 
 def title(result: xr.Dataset) -> tuple[str, str]:
     """Heading of the page, and what stands below it."""
-    n = result.sizes["slice"]
-    return "Which slices grew?", f"{n} slice{'' if n == 1 else 's'}: shares of the source and of the target"
+    slices = count(result.sizes["slice"], "slice", "slices")
+    return "Which slices grew?", f"{slices}: shares of the source and of the target"
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -46,20 +48,16 @@ def sections(result: xr.Dataset) -> list[Section]:
     ]
 
 
-def _of_errors(result: xr.Dataset) -> bool:
-    return result.attrs.get("measure", "share of errors") == "share of errors"
-
-
 def _figures(result: xr.Dataset) -> Figures:
     told = {
-        "overall_error_source": "wrong in the source" if _of_errors(result) else "mean loss in the source",
-        "overall_error_target": "wrong in the target" if _of_errors(result) else "mean loss in the target",
+        "overall_error_source": "wrong in the source" if of_errors(result) else "mean loss in the source",
+        "overall_error_target": "wrong in the target" if of_errors(result) else "mean loss in the target",
     }
     entries = []
     for name, words in told.items():
         value = float(result.get(name, np.nan))
         if np.isfinite(value):
-            entries.append((f"{per_cent(value)} %" if _of_errors(result) else f"{value:.3g}", words))
+            entries.append((f"{rough_per_cent(value)} %" if of_errors(result) else three(value), words))
     low, high = result["growth_low"].values, result["growth_high"].values
     grown = {"slices that grew": (low > 0).sum(), "slices that shrank": (high < 0).sum()}
     return Figures([*entries, *((str(int(n)), words) for words, n in grown.items())])
@@ -67,10 +65,11 @@ def _figures(result: xr.Dataset) -> Figures:
 
 def _growth(result: xr.Dataset, names: list[str]) -> Grid:
     """One row a slice: its growth on a scale that all share."""
-    errors = _of_errors(result)
+    errors = of_errors(result)
     points = 100 * np.stack([result[name].values for name in ("growth", "growth_low", "growth_high")])
     known = points[np.isfinite(points)]
     unit = "%" if errors else "loss"
+    shown, cost = (rough_per_cent, _points) if errors else (three, "{:+.3g}".format)
     columns = [
         Column("slice"),
         Column("before %", "number", note="share of the source"),
@@ -99,12 +98,12 @@ def _growth(result: xr.Dataset, names: list[str]) -> Grid:
         rows.append(
             [
                 Cell(name),
-                *(_shown(float(one[key]), errors=True) for key in ("share_source", "share_target")),
-                ranged(f"{change:+z.1f}", change, low, high, (f"{low:+z.1f}", f"{high:+z.1f}")),
+                *(valued(float(one[key]), rough_per_cent) for key in ("share_source", "share_target")),
+                ranged(change, low, high, "{:+z.1f}".format),
                 number(float(one["growth_ratio"]), 2),
-                chance(float(one["q_value"])),
-                *(_shown(float(one[key]), errors) for key in ("error_source", "error_target")),
-                *(_cost(float(one[key]), errors) for key in ("cost_of_growth", "cost_of_change")),
+                valued(float(one["q_value"]), chance),
+                *(valued(float(one[key]), shown) for key in ("error_source", "error_target")),
+                *(valued(float(one[key]), cost) for key in ("cost_of_growth", "cost_of_change")),
                 Cell(str(one["flag"].item())),
             ]
         )
@@ -122,9 +121,5 @@ def _note(result: xr.Dataset, told: str) -> str:
     return str(result[f"cost_of_{told}"].attrs.get("description", ""))
 
 
-def _shown(value: float, errors: bool) -> Cell:
-    return valued(value, per_cent(value) if errors else f"{value:.3g}")
-
-
-def _cost(cost: float, errors: bool) -> Cell:
-    return valued(cost, f"{100 * cost:+z.2f}" if errors else f"{cost:+.3g}")
+def _points(cost: float) -> str:
+    return f"{100 * cost:+z.2f}"

@@ -6,13 +6,13 @@ import numpy as np
 import xarray as xr
 
 from scaleshift.report.auc import CAPTION, FEATURES, OF_RANKING, contrasts, direction, headline
-from scaleshift.report.auc_words import UNSTABLE, chosen, number, of_auc, of_features, ranked
+from scaleshift.report.auc_words import UNSTABLE, chosen, number, of_auc, of_features, positive_of, ranked
+from scaleshift.report.digits import NOTHING
 from scaleshift.report.names import short
 from scaleshift.report.pages.cautions import HEADING
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.made import made
 from scaleshift.report.pages.parts import (
-    NOTHING,
     Cell,
     Column,
     Download,
@@ -23,7 +23,7 @@ from scaleshift.report.pages.parts import (
     Section,
     Words,
     count,
-    ranged,
+    give_or_take,
     sentence,
     valued,
 )
@@ -44,10 +44,7 @@ def title(result: xr.Dataset) -> tuple[str, str]:
 
 def ranks(one: xr.Dataset, name: str | None) -> str:
     """What is ranked above the rest."""
-    positive = one.attrs.get("positive", "")
-    if name is None:
-        name = ", ".join(map(str, positive)) if isinstance(positive, list | tuple) else str(positive)
-    return short(name, LONGEST_NAME)
+    return short(positive_of(one) if name is None else name, LONGEST_NAME)
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -111,8 +108,7 @@ def _overview(found: list[tuple[str | None, xr.Dataset]]) -> Grid:
 
 def auc_cell(auc: float, error: float) -> Cell:
     """An AUC with one standard error on either side."""
-    low, high = auc - error, min(auc + error, 1.0)
-    return ranged(number(auc), auc, low, high, (number(low), number(high)))
+    return give_or_take(auc, error, number)
 
 
 def _features(one: xr.Dataset, caption: str, download: Download | None) -> Grid:
@@ -141,11 +137,11 @@ def _features(one: xr.Dataset, caption: str, download: Download | None) -> Grid:
             [
                 Cell(str(names[i])),
                 Cell(str(rank), rank) if is_chosen else Cell("left out"),
-                valued(weights[i], f"{weights[i]:+.3g}") if is_chosen else Cell(NOTHING),
+                valued(weights[i], "{:+.3g}".format) if is_chosen else Cell(NOTHING),
                 Cell(direction(one, i)),
-                valued(stability[i], f"{stability[i]:.2f}"),
-                valued(by_itself, number(by_itself)),
-                *(valued(mean[i], f"{mean[i]:.4g}") for mean in means),
+                valued(stability[i], "{:.2f}".format),
+                valued(by_itself, number),
+                *(valued(mean[i], "{:.4g}".format) for mean in means),
             ]
         )
     unstable = (np.isin(order, features) & (stability[order] < UNSTABLE)).tolist()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from scaleshift.blocks.sizes import count
+from scaleshift.cells.problem import several
 from scaleshift.report.auc import PATH, contrasts
-from scaleshift.report.auc_words import number, of_path
+from scaleshift.report.auc_words import number, of_path, selected
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.made import made
 from scaleshift.report.pages.parts import (
-    NOTHING,
     Cell,
     Chart,
     Column,
@@ -57,34 +58,30 @@ def _of_contrast(one: xr.Dataset, positive: str, download: Download | None) -> l
     """A curve, what fewer features would attain, and the numbers."""
     held_out = bool(np.isfinite(one["auc"].values).any())
     one = one.isel(k=np.isfinite(one["auc_binormal"].values))  # others have sizes that this one has not
-    selected = np.equal(one["selected"].values, True)
+    is_chosen = selected(one)
     auc = one["auc" if held_out else "auc_binormal"].values
     error = one["auc_se"].values if held_out else np.full(len(auc), np.nan)
     what = "held-out AUC" if held_out else "AUC of the rows learned from, if normal"
     points = []
-    for k, value, se, is_chosen in zip(one["k"].values.tolist(), auc, error, selected.tolist(), strict=True):
+    for k, value, se, here in zip(one["k"].values.tolist(), auc, error, is_chosen.tolist(), strict=True):
         low, high = (None, None) if np.isnan(se) else (value - se, min(value + se, 1.0))
-        note = f"{_features(k)}{', chosen' if is_chosen else ''}: {number(value)}"
+        note = f"{count(k, 'feature', 'features')}{', chosen' if here else ''}: {number(value)}"
         if np.isfinite(value):
-            points.append(Point(k, float(value), low, high, note, is_chosen))
+            points.append(Point(k, float(value), low, high, note, here))
     words = of_path(one)
     bars = " with its standard error over folds" if np.isfinite(error).any() else ""
-    mark = "; the large orange dot is chosen" if selected.any() else ""
+    mark = "; the large orange dot is chosen" if is_chosen.any() else ""
     sizes = [point.x for point in points]
     caption = f"{positive}: {what}{bars}, by number of features{mark}"
     chart = Chart(
         caption, "number of features", what, points, bool(points) and max(sizes) > WIDE * min(sizes)
     )
-    table = _table(one, f"{positive}: rankings by number of features", selected, download)
+    table = _table(one, f"{positive}: rankings by number of features", is_chosen, download)
     said = [Points([("", sentence(word)) for word in words])] if words else []
     return [*([chart] if points else []), *said, table]
 
 
-def _features(k: int) -> str:
-    return "1 feature" if k == 1 else f"{k} features"
-
-
-def _table(one: xr.Dataset, caption: str, selected: np.ndarray, download: Download | None) -> Grid:
+def _table(one: xr.Dataset, caption: str, is_chosen: np.ndarray, download: Download | None) -> Grid:
     """One row a number of features."""
     auc, error = one["auc"].values, np.nan_to_num(one["auc_se"].values)
     known = np.isfinite(auc)
@@ -106,15 +103,10 @@ def _table(one: xr.Dataset, caption: str, selected: np.ndarray, download: Downlo
         rows.append(
             [
                 Cell(str(k), k),
-                auc_cell(float(auc[i]), float(one["auc_se"].values[i])) if known[i] else Cell(NOTHING),
-                valued(training, number(training)),
-                Cell("chosen" if selected[i] else ""),
-                Cell(_listed(names[np.flatnonzero(coef[i])])),
+                auc_cell(float(auc[i]), float(one["auc_se"].values[i])),
+                valued(training, number),
+                Cell("chosen" if is_chosen[i] else ""),
+                Cell(several(names[np.flatnonzero(coef[i])].tolist(), MOST_NAMES)),
             ]
         )
     return Grid(caption, columns, rows, download=download)
-
-
-def _listed(names: np.ndarray) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(map(str, names[:MOST_NAMES])) + more
