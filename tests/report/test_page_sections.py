@@ -370,6 +370,12 @@ def test_a_standard_error_is_told_as_such_and_not_as_an_interval(results):
         assert all("±" in text and " to " not in text for text in told), told
 
 
+def test_what_a_column_is_stands_below_its_table_too(results):
+    text = " ".join("".join(Page(report.page(results["slices"])).words).split())
+    assert "excess errors: beyond those of as many rows of all." in text
+    assert "typical rows: numbers of rows of the data, from 0." in text
+
+
 def test_rare_populations_keep_the_digits_that_they_have(results):
     result = results["proportions"].copy(deep=True)
     result["proportion"][0] = [0.0004, 0.00003]
@@ -425,7 +431,7 @@ def test_growth_of_slices_is_that_of_the_result(results):
     assert str(result["summary"].item())[1:] in " ".join(page.words)
 
 
-def test_a_result_from_a_store_has_the_same_page(results):
+def test_a_lazy_result_has_the_same_page(results):
     for name in DATASETS:
         assert report.page(results[name].chunk()) == report.page(results[name]), name
 

@@ -89,15 +89,14 @@ def _verdicts(result: xr.Dataset) -> Points:
 
 def _samples(result: xr.Dataset) -> Grid:
     """One row a sample."""
-    again = "once each class is moved back to where it lies in the source"
     columns = [
         Column("sample"),
         Column("verdict"),
         Column("moved most"),
         Column("misfit %", "number"),
-        Column("misfit %, moved back", "number", note=again),
+        Column("misfit %, moved back", "number"),
         Column("unknown %", "number"),
-        Column("unknown %, moved back", "number", note=again),
+        Column("unknown %, moved back", "number"),
         Column("cells looked at", "number"),
     ]
     shares = ("misfit", "misfit_recentred", "unknown", "unknown_recentred")

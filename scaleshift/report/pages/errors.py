@@ -93,15 +93,16 @@ def _errors(result: xr.Dataset, known: dict[str, str]) -> Grid:
     mark = float(source) if np.isfinite(source) else None
     columns = [Column("target")]
     columns += [
-        Column(short(names[j], LONGEST_NAME), "interval", start, end, f"expected error by {names[j]}", mark)
-        for j in shown
+        Column(
+            short(name, LONGEST_NAME), "interval", start, end, name if len(name) > LONGEST_NAME else "", mark
+        )
+        for name in (names[j] for j in shown)
     ]
     if observed:
-        note = "on rows whose outcome is known, with its standard error"
-        columns += [Column("observed", "interval", start, end, note, mark), Column("of rows", "number")]
+        columns += [Column("observed", "interval", start, end, mark=mark), Column("of rows", "number")]
     columns += [
         Column("rows", "number"),
-        Column("far %", "number", note="share of rows that are further out than 99 % of the source's"),
+        Column("far %", "number"),
         Column("effective rows", "number", note=result["effective_sample_size"].attrs.get("description", "")),
         Column("flag", note="a letter each; explained below"),
     ]

@@ -83,7 +83,7 @@ def _growth(result: xr.Dataset, names: list[str]) -> Grid:
             0.0,
         ),
         Column("factor", "number"),
-        Column("q", "number", note=Q_CAPTION),
+        Column("q", "number", note=Q_CAPTION.removeprefix("q: ")),
         *(Column(f"{told}, {unit}", "number") for told in ("error before", "error now")),
         *(
             Column(f"cost of {told}, {'points' if errors else 'loss'}", "number", note=_note(result, told))
@@ -113,7 +113,7 @@ def _growth(result: xr.Dataset, names: list[str]) -> Grid:
         rows,
         flagged=[bool(flag) for flag in result["flag"].values],
         download=csv_of(result, "growth.csv"),
-        footnote=f"{Q_CAPTION}. The upright line is no growth.",
+        footnote="The upright line is no growth.",
     )
 
 

@@ -23,7 +23,7 @@ from scaleshift.report.pages.parts import (
     number,
     sentence,
 )
-from scaleshift.report.ranking import CAPTION, SCORE, ranked
+from scaleshift.report.ranking import CAPTION, ranked
 
 LONGEST_NAME = 48  # of what was left out
 
@@ -73,7 +73,7 @@ def _errors(result: xr.Dataset) -> Grid:
     descriptions = result["description"].values if "description" in result else settings
     columns = [
         Column("method"),
-        Column("score %", "number", note="error that the recommendation goes by"),
+        Column("score %", "number", note="what the recommendation goes by"),
         *(
             Column(name, "interval", 0, top, str(told))
             for name, told in zip(settings, descriptions, strict=True)
@@ -97,9 +97,7 @@ def _errors(result: xr.Dataset) -> Grid:
         )
     drawn = "A dot and its line are an error and its standard error, over what is left out or over draws"
     download = csv_of(result, "league.csv")
-    return Grid(
-        sentence(CAPTION), columns, rows, download=download, footnote=f"{sentence(SCORE)} {drawn}; one scale."
-    )
+    return Grid(sentence(CAPTION), columns, rows, download=download, footnote=f"{drawn}; one scale.")
 
 
 def _trials(result: xr.Dataset) -> list[Part]:

@@ -56,7 +56,7 @@ class Column:
         stacked bar; "heat", a number whose size colours the cell, with full colour at `end`.
     start, end : float
     note : str
-        What the numbers are.
+        What the numbers are; told below the table, since few rest a mouse on a heading.
     mark : float, optional
         A value to compare with, of a column of intervals: a thin line in every cell.
     """

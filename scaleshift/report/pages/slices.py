@@ -23,9 +23,10 @@ from scaleshift.report.pages.parts import (
     count,
     number,
     ranged,
+    sentence,
     valued,
 )
-from scaleshift.report.slices import Q_CAPTION, caption, has_errors
+from scaleshift.report.slices import caption, has_errors
 
 MOST_CONFUSED = 5  # kinds of errors of a slice
 MOST_ROWS = 3  # of the data, that are named
@@ -94,10 +95,10 @@ def _rates(result: xr.Dataset) -> Grid:
     columns = [
         Column("slice"),
         Column("rows", "number", note="that belong to it, of all"),
-        Column("share %", "number"),
+        Column("share %", "number", note=str(result["share"].attrs.get("description", ""))),
         *outcome,
         Column("judged on", "number", note="rows that were not used to find it"),
-        Column("q", "number", note=Q_CAPTION),
+        Column("q", "number"),
         *map(Column, texts),
         Column("typical rows", note="numbers of rows of the data, from 0"),
         Column("flag"),
@@ -120,7 +121,7 @@ def _rates(result: xr.Dataset) -> Grid:
         )
     mark = " The upright line is the rate of all rows." if errors else ""
     return Grid(
-        caption(result, errors),
+        sentence(caption(result, errors)),
         columns,
         rows,
         flagged=[bool(flag) for flag in result["flag"].values],
@@ -141,7 +142,7 @@ def _error_column(result: xr.Dataset) -> Column:
         0,
         float(top),
         mark=None if np.isnan(overall) else overall,
-        note="with interval",
+        note=str(result["error_rate"].attrs.get("description", "")),
     )
 
 
