@@ -45,7 +45,7 @@ def test_importing_scaleshift_imports_nothing_heavy():
             {"distributed", "matplotlib", "zarr", "sklearn.cluster", "sklearn.linear_model"},
         ),
         ("SparseAUC", {"distributed", "matplotlib", "zarr", "sklearn.cluster", "sklearn.linear_model"}),
-        ("PredictionError", {"distributed", "matplotlib", "zarr"}),
+        ("PredictionError", {"distributed", "matplotlib", "zarr", "sklearn.cluster", "sklearn.linear_model"}),
         ("DataError", HEAVY),
     ],
 )

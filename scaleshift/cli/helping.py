@@ -83,17 +83,18 @@ class Group(click.Group):
     def __init__(
         self,
         *args: Any,
-        sections: Mapping[str, Mapping[str, str]],
-        first_steps: str,
-        closing: str,
+        sections: Mapping[str, Mapping[str, str]] | None = None,
+        first_steps: str = "",
+        closing: str = "",
         **named: Any,
     ) -> None:
         super().__init__(*args, **named)
-        self.sections, self.first_steps, self.closing = sections, first_steps, closing
+        self.sections, self.first_steps, self.closing = sections or {}, first_steps, closing
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names of the verbs, in the order of work."""
-        return [verb for verbs in self.sections.values() for verb in verbs]
+        """Names of the verbs, in the order of work; those of no section come last."""
+        ordered = [verb for verbs in self.sections.values() for verb in verbs]
+        return [*ordered, *(verb for verb in super().list_commands(ctx) if verb not in ordered)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -110,8 +111,9 @@ class Group(click.Group):
         for title, verbs in self.sections.items():
             with formatter.section(title):
                 formatter.write_dl([(verb.ljust(width), question) for verb, question in verbs.items()])
-        with formatter.section("First steps"):
-            write_lines(formatter, self.first_steps.strip().split("\n"))
+        if self.first_steps:
+            with formatter.section("First steps"):
+                write_lines(formatter, self.first_steps.strip().split("\n"))
         click.Command.format_options(self, ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -34,10 +34,8 @@ option = click.option(
 
 def end(context: click.Context, plan: Plan, as_json: bool) -> NoReturn:
     """Print a plan in place of a result; the exit code says whether the job fits."""
-    if as_json:
-        click.echo(json.dumps(to_json(plan), indent=2))
-    else:
-        click.echo(str(plan))
+    text = json.dumps(to_json(plan), indent=2) if as_json else str(plan)
+    context.call_on_close(lambda: click.echo(text))  # once the progress bar is gone from the terminal
     context.exit(1 if plan.problems else 0)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 
 from scaleshift.error.comparators import given
@@ -97,6 +96,8 @@ def norm_of_seen(family: Family, held: HeldOut, target: Seen, settings: Settings
         return np.nan, "projection_norm: for labels alone, which predictions are not already"
     model = getattr(getattr(family, "model", None), "model", None)
     if isinstance(settings.model, str):
+        from sklearn.linear_model import LogisticRegression  # slow to import
+
         weight = max(getattr(family, "alpha", 0.0), 1e-8) * len(held.x)
         model = LogisticRegression(C=1 / weight, max_iter=1_000).fit(held.x, held.y)
     try:
