@@ -67,10 +67,38 @@ def _growth(result: xr.Dataset, names: list[str]) -> Grid:
     """One row a slice: its growth on a scale that all share."""
     errors = of_errors(result)
     points = 100 * np.stack([result[name].values for name in ("growth", "growth_low", "growth_high")])
+    shown, cost = (rough_per_cent, _points) if errors else (three, "{:+.3g}".format)
+    rows = []
+    for i, name in enumerate(names):
+        one = result.isel(slice=i)
+        change, low, high = points[:, i].tolist()
+        rows.append(
+            [
+                Cell(name),
+                *(valued(float(one[key]), rough_per_cent) for key in ("share_source", "share_target")),
+                ranged(change, low, high, "{:+z.1f}".format),
+                number(float(one["growth_ratio"]), 2),
+                valued(float(one["q_value"]), chance),
+                *(valued(float(one[key]), shown) for key in ("error_source", "error_target")),
+                *(valued(float(one[key]), cost) for key in ("cost_of_growth", "cost_of_change")),
+                Cell(str(one["flag"].item())),
+            ]
+        )
+    return Grid(
+        "Shares of the slices in the source and in the target",
+        _columns(result, points, errors),
+        rows,
+        flagged=[bool(flag) for flag in result["flag"].values],
+        download=csv_of(result, "growth.csv"),
+        footnote="The upright line is no growth.",
+    )
+
+
+def _columns(result: xr.Dataset, points: np.ndarray, errors: bool) -> list[Column]:
+    """Headings; growth is drawn on the scale of all."""
     known = points[np.isfinite(points)]
     unit = "%" if errors else "loss"
-    shown, cost = (rough_per_cent, _points) if errors else (three, "{:+.3g}".format)
-    columns = [
+    return [
         Column("slice"),
         Column("before %", "number", note="share of the source"),
         Column("now %", "number", note="share of the target"),
@@ -91,30 +119,6 @@ def _growth(result: xr.Dataset, names: list[str]) -> Grid:
         ),
         Column("flag"),
     ]
-    rows = []
-    for i, name in enumerate(names):
-        one = result.isel(slice=i)
-        change, low, high = points[:, i].tolist()
-        rows.append(
-            [
-                Cell(name),
-                *(valued(float(one[key]), rough_per_cent) for key in ("share_source", "share_target")),
-                ranged(change, low, high, "{:+z.1f}".format),
-                number(float(one["growth_ratio"]), 2),
-                valued(float(one["q_value"]), chance),
-                *(valued(float(one[key]), shown) for key in ("error_source", "error_target")),
-                *(valued(float(one[key]), cost) for key in ("cost_of_growth", "cost_of_change")),
-                Cell(str(one["flag"].item())),
-            ]
-        )
-    return Grid(
-        "Shares of the slices in the source and in the target",
-        columns,
-        rows,
-        flagged=[bool(flag) for flag in result["flag"].values],
-        download=csv_of(result, "growth.csv"),
-        footnote="The upright line is no growth.",
-    )
 
 
 def _note(result: xr.Dataset, told: str) -> str:
