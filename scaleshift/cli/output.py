@@ -73,7 +73,6 @@ def write(
     run wrote and this one does not is removed: it would be taken for this one's.
     """
     from scaleshift import report
-    from scaleshift.report.files import replacing, write_csv
 
     report.table(result, output / TABLE, parents=parents)
     report.plot(result, output / PICTURE)
@@ -89,8 +88,7 @@ def write(
         except DataError as error:
             remarks.append(f"left out: {error}")
     if gated is not None:
-        with replacing(output / GATED, ".csv") as temporary:
-            write_csv(gated, temporary, ["sample", "label"])
+        report.table(gated, output / GATED)
         written.append(GATED)
     stale = [output / name for name in (WORKBOOK, GATED) if name not in written and _is_ours(output / name)]
     for path in stale:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import numpy as np
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
 OURS = "scaleshift_version"  # attribute of what is written here
-ORDER = "variables"  # attribute: their names in order, which a folder does not keep
 
 
 def write(dataset: xr.Dataset, path: Path) -> None:
     """Write a dataset as a Zarr v3 group, which replaces one of an earlier run once it is complete."""
     from scaleshift.blocks import blas
+    from scaleshift.report.opened import ORDER
 
     refuse_foreign(path)
     of_objects = {name: values for name, values in dataset.variables.items() if values.dtype.kind in "UO"}
@@ -57,29 +57,14 @@ def read(path: Path) -> xr.Dataset:
     import xarray as xr
 
     from scaleshift.cells.reader import store_at
+    from scaleshift.report.opened import as_made
 
     try:
         store = store_at(os.fspath(path), read_only=True)
         found = xr.open_zarr(store, zarr_format=3, consolidated=False, chunks=None).load()
     except Exception as error:  # whatever xarray and zarr make of something else
         raise DataError(f"{path} cannot be read as a Zarr v3 group ({one_line(error)})") from error
-    order = {name: i for i, name in enumerate(_names(found.attrs.pop(ORDER, "[]")))}
-    names = sorted(found.variables, key=lambda name: order.get(str(name), len(order)))
-    coordinates = {name: _plain(found.variables[name]) for name in names if name in found.coords}
-    data = {name: _plain(found.variables[name]) for name in names if name not in found.coords}
-    return xr.Dataset(data, coordinates, found.attrs)
-
-
-def _plain(values: xr.Variable) -> xr.Variable:
-    """Text as objects: Zarr gives numpy's own strings of variable length, which little can handle yet."""
-    return values.astype(object) if values.dtype.kind == "T" else values
-
-
-def _names(text: Any) -> list[str]:
-    try:
-        return [str(name) for name in json.loads(text)]
-    except (ValueError, TypeError):
-        return []
+    return as_made(found)
 
 
 def refuse_foreign(path: Path) -> None:

@@ -12,8 +12,10 @@ from rich.constrain import Constrain
 from rich.table import Table
 from rich.text import Text
 
+from scaleshift.blocks.sizes import count
 from scaleshift.errors import DataError
-from scaleshift.report.auc_words import chosen, in_words, number
+from scaleshift.report.auc_words import chosen, in_words, number, over, positive_of, selected
+from scaleshift.report.digits import rows
 from scaleshift.report.names import printable
 from scaleshift.report.printed import Printed
 
@@ -181,12 +183,7 @@ def _ranking(one: xr.Dataset, name: str | None, n_contrasts: int, room: int) -> 
 
 def headline(one: xr.Dataset, name: str | None) -> str:
     """What ranks what, and how well."""
-    positive = one.attrs.get("positive", "")
-    if name is None:
-        name = ", ".join(map(str, positive)) if isinstance(positive, list | tuple) else str(positive)
-        negative = one.attrs.get("negative")
-        name += f" over {negative}" if negative else ""
-    n = len(chosen(one))
+    name = positive_of(one) + over(one) if name is None else name
     auc = float(one["auc"])
     if np.isfinite(auc):
         error = float(one["auc_se"])
@@ -196,8 +193,9 @@ def headline(one: xr.Dataset, name: str | None) -> str:
         told = (
             f"no held-out AUC (of normal scores of the training rows: {number(float(one['auc_binormal']))})"
         )
-    rows = f"{count(one['weight_positive'])} positives, {count(one['weight_negative'])} negatives"
-    return printable(f"{name}: {told} with {n} feature{'' if n == 1 else 's'}; {rows}")
+    positives, negatives = (rows(one[side].item()) for side in ("weight_positive", "weight_negative"))
+    features = count(len(chosen(one)), "feature", "features")
+    return printable(f"{name}: {told} with {features}; {positives} positives, {negatives} negatives")
 
 
 def _features(one: xr.Dataset, most: int, room: int) -> Table:
@@ -220,9 +218,7 @@ def _features(one: xr.Dataset, most: int, room: int) -> Table:
             f"{weights[i]:+.{digits}f}",
             direction(one, i),
             "-" if np.isnan(stability) else f"{stability:.2f}",
-            "-"
-            if np.isnan(alone)
-            else number(max(alone, 1 - alone)),  # in its direction, which stands beside
+            number(max(alone, 1 - alone)),  # in its direction, which stands beside
         ]
         shown.add_row(*map(Text, cells))
     if len(features) > most:
@@ -249,9 +245,9 @@ def _path(path: xr.Dataset) -> Table:
     values, sizes = path[name].values, path["k"].values.tolist()
     known = np.flatnonzero(np.isfinite(values))
     shown = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
-    places = _some(known, [int(known[values[known].argmax()]), *np.flatnonzero(_selected(path))])
+    places = _some(known, [int(known[values[known].argmax()]), *np.flatnonzero(selected(path))])
     rows = [
-        [" features", *(f"{sizes[i]}{'*' if _selected(path)[i] else ''}" for i in places)],
+        [" features", *(f"{sizes[i]}{'*' if selected(path)[i] else ''}" for i in places)],
         [" held-out AUC" if held_out else " AUC in training", *(number(values[i]) for i in places)],
     ]
     if held_out and np.isfinite(path["auc_se"].values[places]).any():
@@ -262,11 +258,6 @@ def _path(path: xr.Dataset) -> Table:
     for row in rows:
         shown.add_row(*map(Text, row))
     return shown
-
-
-def _selected(path: xr.Dataset) -> np.ndarray:
-    """Which number of features was chosen; sizes that only another contrast has are NaN, and not it."""
-    return np.equal(path["selected"].values, True)
 
 
 def _some(known: np.ndarray, wanted: Sequence[int]) -> list[int]:
@@ -307,12 +298,6 @@ def contrasts(dataset: xr.Dataset, needed: Sequence[str], what: str, source: str
         return [(None, dataset)]
     names = dataset[SEVERAL].values.tolist()
     return [(str(name), dataset.isel({SEVERAL: i})) for i, name in enumerate(names)]
-
-
-def count(weight: xr.DataArray) -> str:
-    """Rows, which are whole unless they were weighted."""
-    value = float(weight)
-    return f"{value:.0f}" if value.is_integer() else f"{value:.1f}"
 
 
 def _example() -> xr.Dataset:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
+from scaleshift.blocks.sizes import count
 from scaleshift.report import drawing
 from scaleshift.report.auc import FEATURES, OF_RANKING, PATH, Contrast, contrasts, same_contrasts
-from scaleshift.report.auc_words import chosen, number
+from scaleshift.report.auc_words import chosen, number, positive_of, selected
+from scaleshift.report.drawing import GREY, HIGH, LINE, LOW
 from scaleshift.report.files import write_png
 from scaleshift.report.names import short
 
@@ -18,8 +20,6 @@ if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LOW, HIGH = "#0072B2", "#D55E00"  # of Okabe and Ito (2008), as in `plot`
-LINE, GREY = "#444444", "0.75"
 MOST_BARS = 20  # features of a panel
 MOST_CONTRASTS = 12
 LONGEST_NAME, LONGEST_TITLE = 32, 40  # characters
@@ -167,10 +167,7 @@ def _finished(figure: Figure, n_contrasts: int, path: str | os.PathLike[str] | N
 
 def _positive(one: xr.Dataset, name: str | None) -> str:
     """What a contrast is called: by its name, or the positive label."""
-    if name is None:
-        named = one.attrs.get("positive", "")
-        name = ", ".join(map(str, named)) if isinstance(named, list | tuple) else str(named)
-    return short(name, LONGEST_TITLE)
+    return short(positive_of(one) if name is None else name, LONGEST_TITLE)
 
 
 def _draw_path(axes: Axes, path: xr.Dataset, positive: str) -> None:
@@ -184,8 +181,8 @@ def _draw_path(axes: Axes, path: xr.Dataset, positive: str) -> None:
     axes.errorbar(
         sizes, values, error, color=LINE, linewidth=1.2, marker="o", markersize=3.5, ecolor="0.6", capsize=2
     )
-    selected = np.equal(path["selected"].values[known], True)
-    for k, value in zip(sizes[selected], values[selected], strict=True):
+    here = selected(path)[known]
+    for k, value in zip(sizes[here], values[here], strict=True):
         axes.axvline(k, color=HIGH, linestyle="--", linewidth=1, zorder=0)
         axes.plot(k, value, marker="o", markersize=9, color=HIGH, markerfacecolor="none", markeredgewidth=1.8)
     _sized(axes, sizes)
@@ -195,14 +192,14 @@ def _draw_path(axes: Axes, path: xr.Dataset, positive: str) -> None:
     if low - margin < 0.5:
         axes.axhline(0.5, color=GREY, linewidth=1, zorder=0)
     axes.ticklabel_format(axis="y", useOffset=False)
-    told = ", ".join(str(k) for k in sizes[selected].tolist())
+    told = ", ".join(str(k) for k in sizes[here].tolist())
     axes.set_xlabel(f"number of features (dashed: {told}, chosen)" if told else "number of features", size=8)
     axes.set_ylabel(
         "held-out AUC ± standard error" if held_out else "AUC of the rows learned from, if normal", size=8
     )
-    axes.grid(axis="y", color="0.92", linewidth=0.8)
-    axes.set_axisbelow(True)
-    _finish(axes, f"{positive}: AUC by number of features" if positive else "AUC by number of features")
+    title = f"{positive}: AUC by number of features" if positive else "AUC by number of features"
+    drawing.finish(axes, title, grid="y")
+    axes.tick_params(axis="y", labelsize=drawing.SIZE)
 
 
 def _sized(axes: Axes, sizes: np.ndarray) -> None:
@@ -243,13 +240,6 @@ def _draw_features(axes: Axes, one: xr.Dataset, bars: int, above: str = "") -> N
         beside.spines["right"].set_visible(False)
         axes.set_title("stability", size=8, loc="right")
     n, auc = len(features), float(one["auc"])
-    title = f"{above}{n} feature{'' if n == 1 else 's'}"
+    title = above + count(n, "feature", "features")
     title += f", held-out AUC {number(auc)}" if np.isfinite(auc) else ""
-    _finish(axes, f"{title} (the first {MOST_BARS})" if n > MOST_BARS else title)
-
-
-def _finish(axes: Axes, title: str) -> None:
-    axes.set_title(title, size=9, loc="left", parse_math=False)
-    axes.tick_params(axis="x", labelsize=8)
-    axes.tick_params(axis="y", length=0, labelsize=8)
-    axes.spines[["left", "right", "top"]].set_visible(False)
+    drawing.finish(axes, f"{title} (the first {MOST_BARS})" if n > MOST_BARS else title, grid="")

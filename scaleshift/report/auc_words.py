@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from scaleshift.blocks.sizes import count
+from scaleshift.cells.problem import several
 from scaleshift.report.names import short
 
 FEW = 50  # positives, below which the standard error over folds says too little
@@ -62,7 +64,7 @@ def of_auc(one: xr.Dataset) -> list[str]:
 def of_path(path: xr.Dataset) -> list[str]:
     """What fewer features would attain."""
     sizes, auc, error = path["k"].values, path["auc"].values, np.nan_to_num(path["auc_se"].values)
-    here = np.flatnonzero(np.equal(path["selected"].values, True))
+    here = np.flatnonzero(selected(path))
     if not here.size or not np.isfinite(auc[here[0]]) or sizes[here[0]] == 1:
         return []
     words, place = [], int(here[0])
@@ -79,7 +81,7 @@ def of_path(path: xr.Dataset) -> list[str]:
             )
     if enough and not (enough[0] == 0 and words):
         least = enough[0]
-        n = f"{sizes[least]} feature{'' if sizes[least] == 1 else 's'}"
+        n = count(int(sizes[least]), "feature", "features")
         words.append(f"{n} would do within a standard error: held-out AUC {number(auc[least])}")
     return words
 
@@ -101,7 +103,8 @@ def of_features(one: xr.Dataset) -> list[str]:
         near = near[np.argsort(-stability[near], kind="stable")]
         if near.size:
             told = [f"{short(names[i], LONGEST_NAME)} ({stability[i]:.2f})" for i in near.tolist()]
-            words.append(f"left out, and nearly as stable as one that was chosen: {_in_a_row(told)}")
+            most = several(told, MOST_NAMES)
+            words.append(f"left out, and nearly as stable as one that was chosen: {most}")
     gap = (one["mean_positive"] - one["mean_negative"]).values
     against = features[one["coef"].values[features] * gap[features] < 0]
     if against.size:
@@ -110,20 +113,31 @@ def of_features(one: xr.Dataset) -> list[str]:
 
 
 def _listed(names: np.ndarray) -> str:
-    return _in_a_row([short(name, LONGEST_NAME) for name in names.tolist()])
-
-
-def _in_a_row(every: list[str]) -> str:
-    more = len(every) - MOST_NAMES
-    return ", ".join(every[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return several([short(name, LONGEST_NAME) for name in names.tolist()], MOST_NAMES)
 
 
 # Small things ------------------------------------------------------------------------------------------
 
 
+def positive_of(one: xr.Dataset) -> str:
+    """Names of the positive labels."""
+    named = one.attrs.get("positive", "")
+    return ", ".join(map(str, named)) if isinstance(named, list | tuple) else str(named)
+
+
+def over(one: xr.Dataset) -> str:
+    """What the positives are told from, where it is a label: " over T"."""
+    return f" over {one.attrs['negative']}" if one.attrs.get("negative") else ""
+
+
+def selected(one: xr.Dataset) -> np.ndarray:
+    """Which are chosen, features or numbers of them; what only another contrast has is NaN, and not."""
+    return np.equal(one["selected"].values, True)
+
+
 def chosen(one: xr.Dataset) -> np.ndarray:
     """Places of the features of the ranking, the largest weight first."""
-    used = np.flatnonzero(np.equal(one["selected"].values, True))
+    used = np.flatnonzero(selected(one))
     return used[np.argsort(-np.abs(one["coef_scaled"].values[used]), kind="stable")]
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scaleshift.errors import DataError
+from scaleshift.report.digits import per_cent
 from scaleshift.report.files import save_csv
 from scaleshift.report.metadata import sample_columns
 from scaleshift.report.names import printable, short
@@ -107,7 +108,7 @@ def diagnosis_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
             "" if np.isnan(farthest) else moved,
             "-" if np.isnan(farthest) else f"{farthest:+.2f}",
             *(
-                f"{_per_cent(one[name])} → {_per_cent(one[f'{name}_recentred'])}"
+                f"{per_cent(one[name].item())} → {per_cent(one[f'{name}_recentred'].item())}"
                 for name in ("misfit", "unknown")
             ),
         ]
@@ -137,10 +138,6 @@ def _moved(result: xr.Dataset) -> list[str]:
     return [
         "; ".join(filter(None, map(str, row))) for row in result["moved"].transpose("sample", "rank").values
     ]
-
-
-def _per_cent(share: xr.DataArray) -> str:
-    return "-" if np.isnan(share) else f"{100 * float(share):.1f}"
 
 
 def _example() -> xr.Dataset:

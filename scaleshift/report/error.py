@@ -17,6 +17,7 @@ from rich.text import Text
 
 from scaleshift.errors import DataError
 from scaleshift.report import error_words as words
+from scaleshift.report.digits import interval
 from scaleshift.report.excel import Sheet, write_workbook
 from scaleshift.report.files import replacing, write_csv
 from scaleshift.report.names import printable, short
@@ -227,7 +228,7 @@ def _intervals(result: xr.Dataset) -> np.ndarray:
     low, high = (result[name].transpose("target", "method").values for name in ("error_low", "error_high"))
     found = np.empty(low.shape, object)
     for place in np.ndindex(low.shape):
-        found[place] = words.interval(float(low[place]), float(high[place]))
+        found[place] = interval(float(low[place]), float(high[place]), words.number)
     return found
 
 

@@ -11,6 +11,7 @@ import xarray as xr
 from scaleshift.errors import DataError
 from scaleshift.report import drawing
 from scaleshift.report import error_words as words
+from scaleshift.report.drawing import GREEN, HIGH, LINE, LOW
 from scaleshift.report.error import required
 from scaleshift.report.error_axis import Axis, axis_of
 from scaleshift.report.files import write_png
@@ -20,7 +21,7 @@ if TYPE_CHECKING:  # importing matplotlib takes longer than all of scaleshift
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FIRST, SOURCE, CROSS, BOUND = "#0072B2", "#444444", "#009E73", "#D55E00"  # of Okabe and Ito (2008)
+FIRST, SOURCE, CROSS, BOUND = LOW, LINE, GREEN, HIGH
 OBSERVED = "#000000"
 OTHERS = ("#E69F00", "#CC79A7", "#56B4E9", "#6A3D9A", "#8C6D31", "#999999")
 MARKERS = "sD^vPX*hd"  # arrows to the sides are what lies beyond the axis

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import xarray as xr
 
+from scaleshift.report.digits import interval
 from scaleshift.report.names import printable, short
 
 JOINT = "; "  # between the reasons of a flag
@@ -37,17 +38,6 @@ def number(value: float) -> str:
         return f"{value:.2e}"
     decimals = 3 if not size else int(np.clip(2 - np.floor(np.log10(size)), 0, 6))
     return f"{value:.{decimals}f}"
-
-
-def interval(low: float, high: float) -> str:
-    """Both ends, "-" where neither is known.
-
-    Examples
-    --------
-    >>> interval(0.1, 0.15), interval(float("nan"), float("nan"))
-    ('0.100 to 0.150', '-')
-    """
-    return "-" if np.isnan(low) and np.isnan(high) else f"{number(low)} to {number(high)}"
 
 
 def methods(result: xr.Dataset) -> list[str]:
@@ -102,7 +92,7 @@ def sentence(one: xr.Dataset) -> str:
     if np.isnan(error):
         return f"expected error on '{name}': not known"
     told = f"expected error on '{name}': {number(error)}"
-    told += f" ({interval(low, high)})" if np.isfinite([low, high]).any() else ""
+    told += f" ({interval(low, high, number)})" if np.isfinite([low, high]).any() else ""
     source = in_sample(one)
     told += f", source {number(source)}" if np.isfinite(source) else ""
     if not has_observed(one):

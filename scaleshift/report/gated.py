@@ -15,7 +15,7 @@ from scaleshift.blocks.rows import as_rows
 from scaleshift.cells.problem import several
 from scaleshift.cells.schema import check_cells
 from scaleshift.errors import DataError
-from scaleshift.report.files import replacing, write_csv
+from scaleshift.report.files import save_csv
 from scaleshift.report.proportions import require
 
 ESTIMATES = {"estimated": "proportion", "low": "proportion_low", "high": "proportion_high"}
@@ -78,10 +78,7 @@ def compare_gated(
     labels = result["label"].values.tolist()
     only_gated = [name for name in gated.columns if name not in labels and gated[name].gt(0).any()]
     frame = _beside(result, gated.loc[samples], [*labels, *only_gated])
-    if path is not None:
-        with replacing(path, ".csv") as temporary:
-            write_csv(frame, temporary, ["sample", "label"])
-    return frame
+    return save_csv(frame, path)
 
 
 @dataclass(frozen=True)

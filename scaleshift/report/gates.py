@@ -14,6 +14,7 @@ from rich.text import Text
 
 from scaleshift.errors import DataError
 from scaleshift.report import drawing
+from scaleshift.report.digits import NOTHING, interval, per_cent
 from scaleshift.report.drawing import GREY
 from scaleshift.report.files import save_csv, write_png
 from scaleshift.report.gated import summarize_gated
@@ -87,22 +88,21 @@ def gated_text(frame: pd.DataFrame, *, width: int | None = None) -> Printed:
     proportions differ by 5.0 percentage points on average, by 10.0 at most; 50 % of
     the intervals hold the gated share
     <BLANKLINE>
-     sample  label  gated  estimated  difference    interval
-     ───────────────────────────────────────────────────────
-     S1      B       20.0       30.0       +10.0  25 to 35 !
-     S1      T       70.0       70.0         0.0    65 to 75
+     sample  label  gated  estimated  difference        interval
+     ───────────────────────────────────────────────────────────
+     S1      B       20.0       30.0       +10.0  25.0 to 35.0 !
+     S1      T       70.0       70.0         0.0    65.0 to 75.0
     <BLANKLINE>
     per cent of all cells; difference in percentage points, the largest first
     !: the interval does not hold the gated share
     """
     frame = _required(frame)
-    order = np.argsort(-frame["difference"].abs().fillna(-1).to_numpy(), kind="stable")
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in ("sample", "label"):
         shown.add_column(heading, overflow="fold")
     for heading in ("gated", "estimated", "difference", "interval"):
         shown.add_column(heading, justify="right", no_wrap=True)
-    for row in frame.iloc[order[:MOST_ROWS]].to_dict("records"):
+    for row in largest_first(frame)[:MOST_ROWS].to_dict("records"):
         shown.add_row(*map(Text, _cells(row)))
     notes = [f"and {len(frame) - MOST_ROWS} more: see the table"] if len(frame) > MOST_ROWS else []
     notes += [CAPTION, "!: the interval does not hold the gated share"]
@@ -199,6 +199,11 @@ def _scale(axes: Axes, known: pd.DataFrame) -> None:
     axes.set_xlabel("gated share of all cells", size=drawing.SIZE)
 
 
+def largest_first(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows that differ most stand first, those where a share is missing last."""
+    return frame.iloc[np.argsort(-frame["difference"].abs().fillna(-1).to_numpy(), kind="stable")]
+
+
 def _required(frame: pd.DataFrame) -> pd.DataFrame:
     lacking = [name for name in COLUMNS if name not in frame]
     if lacking:
@@ -210,19 +215,14 @@ def _required(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _cells(row: Mapping[Hashable, Any]) -> list[str]:
     """Of one sample and label."""
-    low, high, difference = row["low"], row["high"], row["difference"]
+    difference = row["difference"]
     outside = pd.notna(row["inside"]) and not row["inside"]
-    told = f"{100 * low:.3g} to {100 * high:.3g}" if pd.notna(low) and pd.notna(high) else "-"
     return [
         *(short(row[name], LONGEST_NAME) for name in ("sample", "label")),
-        *(_per_cent(row[name]) for name in ("gated", "estimated")),
-        "-" if np.isnan(difference) else f"{100 * difference:+z.1f}".replace("+0.0", "0.0"),
-        f"{told} {'!' if outside else ' '}",
+        *(per_cent(row[name]) for name in ("gated", "estimated")),
+        NOTHING if np.isnan(difference) else f"{100 * difference:+z.1f}".replace("+0.0", "0.0"),
+        f"{interval(row['low'], row['high'], per_cent)} {'!' if outside else ' '}",
     ]
-
-
-def _per_cent(share: float) -> str:
-    return "-" if np.isnan(share) else f"{100 * share:z.1f}"
 
 
 def _example() -> pd.DataFrame:

@@ -13,13 +13,14 @@ from rich.table import Table
 from rich.text import Text
 
 from scaleshift.errors import DataError
+from scaleshift.report.digits import chance, interval, rough_per_cent, three
 from scaleshift.report.files import save_csv
 from scaleshift.report.names import printable
 from scaleshift.report.printed import Printed
+from scaleshift.report.slices import Q_CAPTION
 
 NEEDED = ("share_source", "share_target", "growth", "growth_low", "growth_high", "q_value", "error_source",
           "error_target", "cost_of_growth", "cost_of_change", "flag", "words", "summary")  # fmt: skip
-Q_CAPTION = "q: share of false discoveries to expect among the slices up to that q"
 
 
 def growth_table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd.DataFrame:
@@ -132,27 +133,15 @@ def of_errors(result: xr.Dataset) -> bool:
 def _numbers(one: xr.Dataset, errors: bool) -> list[str]:
     """Cells of one slice."""
     value = {name: float(one[name]) for name in NEEDED[:10]}
-    told = _per_cent if errors else _plain
-    q, cost = value["q_value"], value["cost_of_growth"]
+    told, cost = rough_per_cent if errors else three, value["cost_of_growth"]
     return [
         str(one["slice"].item()),
-        f"{_per_cent(value['share_source'])} → {_per_cent(value['share_target'])}",
-        f"{_per_cent(value['growth_low'])} to {_per_cent(value['growth_high'])}",
-        "-" if np.isnan(q) else f"{q:.1g}" if q >= 1e-4 else "<1e-4",
+        f"{rough_per_cent(value['share_source'])} → {rough_per_cent(value['share_target'])}",
+        interval(value["growth_low"], value["growth_high"], rough_per_cent),
+        chance(value["q_value"]),
         f"{told(value['error_source'])} → {told(value['error_target'])}",
         "-" if np.isnan(cost) else f"{100 * cost:+.1f}" if errors else f"{cost:+.3g}",
     ]
-
-
-def _per_cent(share: float) -> str:
-    """With two digits that say something."""
-    if np.isnan(share):
-        return "-"
-    return f"{100 * share:.0f}" if abs(share) >= 0.0995 or not share else f"{100 * share:.2g}"
-
-
-def _plain(number: float) -> str:
-    return "-" if np.isnan(number) else f"{number:.3g}"
 
 
 def _example() -> xr.Dataset:

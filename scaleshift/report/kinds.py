@@ -15,6 +15,7 @@ import pandas as pd
 import xarray as xr
 
 from scaleshift.errors import DataError
+from scaleshift.report.opened import as_made
 
 Test = Callable[[Any], bool]
 
@@ -46,7 +47,7 @@ class Kind:
     homes: dict[str, str]
 
     def show(self, what: str, result: Any, *arguments: Any, **options: Any) -> Any:
-        """Call the function for "table", "text" or "plot".
+        """Call the function for "table", "text" or "plot"; what was opened from a store is shown as made.
 
         Parameters
         ----------
@@ -68,7 +69,8 @@ class Kind:
         ['auc', 'bound']
         """
         module, name = self.homes[what].split(":")
-        return getattr(import_module(f"scaleshift.report.{module}"), name)(result, *arguments, **options)
+        function = getattr(import_module(f"scaleshift.report.{module}"), name)
+        return function(as_made(result), *arguments, **options)
 
 
 def kind_of(result: Any) -> Kind:

@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 
 from scaleshift.report import drawing
+from scaleshift.report.drawing import FLAG_COLOUR, LONGEST_FIGURE, READABLE
 from scaleshift.report.files import write_png
 from scaleshift.report.names import short
 from scaleshift.report.proportions import require
@@ -25,9 +26,7 @@ PALETTE = ("#E69F00", "#56B4E9", "#009E73", "#F0E442", "#0072B2", "#D55E00", "#C
 ROUNDS = ((0.0, ""), (0.55, ""), (-0.4, ""), (0.0, "..."), (-0.4, "..."))
 EDGE: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
 UNKNOWN: dict[str, Any] = {"facecolor": "#D9D9D9", "hatch": "/////", **EDGE}
-FLAG_COLOUR = "#B2182B"
 LONGEST_NAME = 40  # characters of a name that are drawn
-LONGEST_FIGURE = 26.5  # inches, 4 000 dots; more samples than that takes get thinner bars
 CHARACTER = 0.085  # inches, at 9 points
 LEGEND_ROW = 0.22  # inches, at 9 points
 
@@ -114,7 +113,7 @@ def _layout(samples: list[str], labels: list[str]) -> _Layout:
     step = 0.26 if n <= 60 else max(0.13, 0.26 * 60 / n)
     n_entries = len(labels) + 2  # and unknown, flagged
     height = max(n * step + 0.9, n_entries / 2 * LEGEND_ROW + 0.4, 2.0)
-    height = min(height, LONGEST_FIGURE)
+    height = min(height, LONGEST_FIGURE)  # more samples than that takes get thinner bars
     legend_columns = math.ceil(n_entries * LEGEND_ROW / (height - 0.4))
     name_width = max(map(len, samples), default=0) * CHARACTER
     legend_width = legend_columns * (max(map(len, [*labels, "unknown"])) * CHARACTER + 0.6)
@@ -181,7 +180,7 @@ def _draw_axes(axes: Axes, samples: list[str], layout: _Layout) -> None:
     from matplotlib.ticker import PercentFormatter
 
     n = len(samples)
-    every = math.ceil(0.11 / layout.step)  # names closer than .11 inch cannot be read
+    every = math.ceil(READABLE / layout.step)
     axes.set_yticks(range(0, n, every), samples[::every], size=layout.font, parse_math=False)
     rows = max(n, (layout.height - 0.9) / 0.4)  # few samples: bars stay bars, no blocks
     axes.set_ylim((n - 1 + rows) / 2, (n - 1 - rows) / 2)

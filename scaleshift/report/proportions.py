@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scaleshift.errors import DataError
+from scaleshift.report.digits import interval, per_cent
 from scaleshift.report.files import replacing, write_csv
 from scaleshift.report.hierarchy import Population, populations, shares, shares_of_parent
 from scaleshift.report.legend import legend, letters
@@ -238,7 +239,7 @@ def _long(result: xr.Dataset) -> list[_Column]:
     """Columns with one row a sample and label; what belongs to the sample stands in its first row."""
     rows = proportion_table(result)
     is_first = np.arange(len(rows)) % max(result.sizes["label"], 1) == 0
-    low, high = _per_cent(rows["proportion_low"]), _per_cent(rows["proportion_high"])
+    ends = zip(rows["proportion_low"], rows["proportion_high"], strict=True)
 
     def once(cells: list[str]) -> list[str]:
         return [cell if first else "" for cell, first in zip(cells, is_first, strict=True)]
@@ -246,9 +247,9 @@ def _long(result: xr.Dataset) -> list[_Column]:
     return [
         _Column("sample", once([printable(name) for name in rows["sample"]]), is_text=True, wraps=True),
         _Column("label", [printable(label) for label in rows["label"]], is_text=True, wraps=True),
-        _Column("share", _per_cent(rows["proportion"])),
-        _Column("interval", [a if a == b == "-" else f"{a} to {b}" for a, b in zip(low, high, strict=True)]),
-        _Column("unknown", once(_per_cent(rows["unknown"]))),
+        _Column("share", [per_cent(share) for share in rows["proportion"]]),
+        _Column("interval", [interval(low, high, per_cent) for low, high in ends]),
+        _Column("unknown", once([per_cent(share) for share in rows["unknown"]])),
         _Column("flag", once([letters(flag) for flag in rows["flag"]]), is_text=True),
     ]
 
@@ -263,18 +264,14 @@ def _heading(label: str) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _per_cent(shares: np.ndarray | pd.Series) -> list[str]:
-    return ["-" if np.isnan(share) else f"{100 * float(share):z.1f}" for share in shares]
-
-
 def _shares(result: xr.Dataset, name: str, intervals: bool) -> list[str]:
     """Shares by sample, with the distance to the farther end of each interval where there are intervals."""
     share = result[name]
     reach = np.maximum((result[f"{name}_high"] - share).values, (share - result[f"{name}_low"]).values)
-    shares = _per_cent(share.values)
+    shares = [per_cent(value) for value in share.values]
     if not intervals or np.isnan(reach).all():
         return shares
-    lengths = ["" if np.isnan(r) else f"±{100 * r:.1f}" for r in reach]
+    lengths = ["" if np.isnan(r) else f"±{per_cent(r)}" for r in reach]
     width = max(map(len, lengths))
     return [f"{share} {length:>{width}}" for share, length in zip(shares, lengths, strict=True)]
 

@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from scaleshift.errors import DataError
-from scaleshift.report.files import replacing, write_csv
+from scaleshift.report.digits import per_cent
+from scaleshift.report.files import save_csv
 from scaleshift.report.names import printable
 from scaleshift.report.printed import Printed
 
@@ -63,10 +64,7 @@ def league(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd
     rows = rows.reset_index()
     rows.insert(1, "recommended", rows["method"] == result.attrs["recommendation"])
     rows.insert(2, "score", np.repeat(best_first["score"].values, best_first.sizes["setting"]))
-    if path is not None:
-        with replacing(path, ".csv") as temporary:
-            write_csv(rows, temporary, ["method", "setting", "flag"])
-    return rows
+    return save_csv(rows, path)
 
 
 def league_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
@@ -128,10 +126,10 @@ def ranked(result: xr.Dataset) -> xr.Dataset:
 
 def _row(one: xr.Dataset, with_spread: bool) -> list[str]:
     """Cells of one method."""
-    cells = [printable(one["method"].item()), _per_cent(float(one["score"]))]
+    cells = [printable(one["method"].item()), per_cent(one["score"].item())]
     for error, spread in zip(one["error"].values, one["error_se"].values, strict=True):
         shown = with_spread and not np.isnan(spread)
-        cells.append(_per_cent(error) + (f" ±{100 * spread:.1f}" if shown else ""))
+        cells.append(per_cent(error) + (f" ±{per_cent(spread)}" if shown else ""))
     known = one["coverage"].values[np.isfinite(one["coverage"].values)]
     coverage = f"{100 * known.mean():.0f}" if known.size else "-"
     return [*cells, coverage, f"{one['seconds'].values.sum():.1f}"]
@@ -149,7 +147,3 @@ def _flags(best_first: xr.Dataset) -> list[str]:
             where = "everywhere" if len(settings) == one.sizes["setting"] else ", ".join(settings)
             lines.append(printable(f"{one['method'].item()} ({where}): {flag}"))
     return lines
-
-
-def _per_cent(error: float) -> str:
-    return "-" if np.isnan(error) else f"{100 * float(error):.1f}"

@@ -17,7 +17,9 @@ from rich.text import Text
 
 from scaleshift.errors import DataError
 from scaleshift.report import drawing
-from scaleshift.report.files import replacing, write_csv, write_png
+from scaleshift.report.digits import chance, interval, rough_per_cent, rows, three
+from scaleshift.report.drawing import HIGH, LOW
+from scaleshift.report.files import save_csv, write_png
 from scaleshift.report.names import printable, short
 from scaleshift.report.printed import Printed
 
@@ -37,8 +39,7 @@ NEEDED = (
     "flag",
     "words",
 )
-LOW, HIGH = "#0072B2", "#D55E00"  # of Okabe and Ito (2008), as in `plot`
-GREY, PLAIN = "0.55", "#999999"
+PLAIN = "#999999"
 MOST_FEATURES = 8  # bars of a panel
 MOST_PANELS = 24
 MOST_NUMBERS = 12  # of slices that are written beside their bars
@@ -82,11 +83,7 @@ def slice_table(result: xr.Dataset, path: str | os.PathLike[str] | None = None) 
         values = result["difference"].transpose("slice", "feature").values
         features = [f"difference: {name}" for name in result["feature"].values.tolist()]
         table = pd.concat([table, pd.DataFrame(values, columns=features)], axis=1)
-    if path is not None:
-        text = [str(n) for n in names if result[n].dtype.kind in "OUT"]
-        with replacing(path, ".csv") as temporary:
-            write_csv(table, temporary, text)
-    return table
+    return save_csv(table, path)
 
 
 def slice_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
@@ -145,22 +142,21 @@ def slice_text(result: xr.Dataset, *, width: int | None = None) -> Printed:
 
 def _numbers(one: xr.Dataset, errors: bool) -> list[str]:
     """Cells of one slice."""
-    cells = [str(one["slice"].item()), _count(one["size"].item()), per_cent(one["share"].item())]
+    cells = [str(one["slice"].item()), rows(one["size"].item()), rough_per_cent(one["share"].item())]
     if errors:
-        low, high = per_cent(one["error_low"].item()), per_cent(one["error_high"].item())
-        cells += [per_cent(one["error_rate"].item()), "-" if low == high == "-" else f"{low} to {high}"]
+        cells.append(rough_per_cent(one["error_rate"].item()))
+        cells.append(interval(one["error_low"].item(), one["error_high"].item(), rough_per_cent))
     else:
         rest = one["loss"].item() - one["loss_gap"].item() if "loss_gap" in one else np.nan
-        cells += ["-" if np.isnan(value) else f"{value:.3g}" for value in (one["loss"].item(), rest)]
-    q = one["q_value"].item()
-    return [*cells, "-" if np.isnan(q) else f"{q:.1g}" if q >= 1e-4 else "<1e-4"]
+        cells += [three(one["loss"].item()), three(rest)]
+    return [*cells, chance(one["q_value"].item())]
 
 
 def caption(result: xr.Dataset, errors: bool) -> str:
     """What the numbers are of."""
     parts = []
     if errors and "overall_error_rate" in result:
-        parts.append(f"errors overall: {100 * float(result['overall_error_rate']):.2g} %")
+        parts.append(f"errors overall: {rough_per_cent(float(result['overall_error_rate']))} %")
     if errors and "level" in result.attrs:
         parts.append(f"intervals at {100 * float(result.attrs['level']):g} %")
     parts.append(Q_CAPTION)
@@ -204,11 +200,11 @@ def slice_plot(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -
     result = _required(result)
     panels = min(result.sizes["slice"], MOST_PANELS) if "difference" in result else 0
     columns = min(COLUMNS, panels + 1)
-    rows = math.ceil((panels + 1) / columns)
+    lines = math.ceil((panels + 1) / columns)
     bars = max(min(MOST_FEATURES, max(result.sizes.get("feature", 0), result.sizes["slice"])), 3)
-    height = rows * (bars * BAR + PANEL_EXTRA)
+    height = lines * (bars * BAR + PANEL_EXTRA)
     figure = drawing.figure(columns * PANEL_WIDTH, height)
-    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    grid = figure.subplots(lines, columns, squeeze=False).ravel()
     _draw_errors(grid[0], result)
     for axes, one in zip(grid[1 : panels + 1], _slices(result), strict=False):
         _draw_profile(axes, one, _reach(result))
@@ -230,8 +226,7 @@ def _draw_errors(axes: Axes, result: xr.Dataset) -> None:
     axes.barh(places, values, color=PLAIN, height=0.7)
     if errors:
         low, high = result["error_low"].values, result["error_high"].values
-        known = np.isfinite(low) & np.isfinite(high)
-        axes.hlines(places[known], low[known], high[known], color="black", linewidth=1.2)
+        drawing.interval(axes, places, low, high, "black", linewidth=1.2)
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     if overall in result and np.isfinite(float(result[overall])):
         axes.axvline(float(result[overall]), color=HIGH, linestyle="--", linewidth=1)
@@ -241,7 +236,7 @@ def _draw_errors(axes: Axes, result: xr.Dataset) -> None:
     axes.set_xlim(left=0)
     axes.set_ylabel("slice", size=8)
     axes.set_xlabel("share of errors, with interval" if errors else "mean loss", size=8)
-    _finish(axes, f"{'errors' if errors else 'losses'} by slice (dashed: all rows)")
+    drawing.finish(axes, f"{'errors' if errors else 'losses'} by slice (dashed: all rows)", grid="")
 
 
 def _draw_profile(axes: Axes, one: xr.Dataset, reach: float) -> None:
@@ -256,24 +251,17 @@ def _draw_profile(axes: Axes, one: xr.Dataset, reach: float) -> None:
     axes.axvline(0, color="black", linewidth=0.8)
     axes.set_xlim(-reach, reach)
     axes.set_xlabel("lower ← standardised difference → higher", size=8)
-    _finish(axes, _title(one))
+    drawing.finish(axes, _title(one), grid="")
 
 
 def _title(one: xr.Dataset) -> str:
-    title = f"slice {one['slice'].item()}: {per_cent(one['share'].item())} % of rows"
+    title = f"slice {one['slice'].item()}: {rough_per_cent(one['share'].item())} % of rows"
     if np.isfinite(one["error_rate"].item()):
-        title += f", {per_cent(one['error_rate'].item())} % wrong"
+        title += f", {rough_per_cent(one['error_rate'].item())} % wrong"
     elif np.isfinite(one["loss"].item()):
         title += f", mean loss {one['loss'].item():.3g}"
     doubt = textwrap.shorten(printable(one["flag"].item()), 48, placeholder="…")
     return f"{title}\n({doubt})" if doubt else title
-
-
-def _finish(axes: Axes, title: str) -> None:
-    axes.set_title(title, size=9, loc="left", parse_math=False)
-    axes.tick_params(axis="x", labelsize=8)
-    axes.tick_params(axis="y", length=0)
-    axes.spines[["left", "right", "top"]].set_visible(False)
 
 
 def _reach(result: xr.Dataset) -> float:
@@ -302,18 +290,6 @@ def _slices(result: xr.Dataset) -> list[xr.Dataset]:
 def has_errors(result: xr.Dataset) -> bool:
     """Whether it is known of some slice which rows are wrong; else there are losses alone."""
     return bool(np.isfinite(result["error_rate"].values).any())
-
-
-def _count(size: float) -> str:
-    """Rows, which are whole unless they were weighted."""
-    return "-" if np.isnan(size) else f"{size:.0f}" if float(size).is_integer() else f"{size:.1f}"
-
-
-def per_cent(share: float) -> str:
-    """With two digits that say something."""
-    if np.isnan(share):
-        return "-"
-    return f"{100 * share:.0f}" if share >= 0.0995 else f"{100 * share:.2g}"
 
 
 def _example() -> xr.Dataset:

@@ -13,6 +13,7 @@ import xarray as xr
 
 from scaleshift.errors import DataError
 from scaleshift.report.kinds import kind_of
+from scaleshift.report.opened import as_made
 
 HEADER = "scaleshift"  # the key of all that is no array, as JSON
 SCHEMA = "scaleshift.result/1"
@@ -66,7 +67,7 @@ def to_uns(result: Any) -> dict[str, Any]:
         }
         result = _of_frame(result)
     elif isinstance(result, xr.Dataset):
-        result, header = result.compute(), {}
+        result, header = as_made(result), {}
     else:
         raise DataError(
             f"a result of {kind.made_by} is no dataset, and AnnData has no place for it: keep "

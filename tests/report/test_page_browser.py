@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 import shutil
 import time
 
@@ -197,13 +198,22 @@ def test_text_can_be_read_by_day_and_by_night(opened, scheme):
         return [style.color, getComputedStyle(document.body).backgroundColor];"""
     for selector in ("body", "caption", ".points strong", "nav a", "td small"):
         assert contrast(*opened.execute_script(colours, selector)) > 4.5, selector
+    fullest = """
+        return [...document.querySelectorAll("td.heat")].map((cell) => {
+            cell.style.setProperty("--s", 100);
+            const style = getComputedStyle(cell);
+            return [style.color, style.backgroundColor]; });"""
+    heats = opened.execute_script(fullest)
+    assert len({back for _, back in heats}) == 2  # of what moved up, and down
+    assert min(contrast(*pair) for pair in heats) > 4.5
     back = opened.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (luminance(back) > 0.5) == (scheme == "light")
 
 
 def luminance(colour):
-    """Of "rgb(r, g, b)", from 0 to 1 (WCAG 2)."""
-    parts = np.array([int(x) for x in colour[colour.index("(") + 1 : -1].split(",")[:3]]) / 255
+    """Of "rgb(r, g, b)" or "color(srgb r g b)", from 0 to 1 (WCAG 2)."""
+    numbers = np.array([float(x) for x in re.findall(r"[\d.]+(?:e-\d+)?", colour)][:3])
+    parts = numbers if colour.startswith("color(srgb") else numbers / 255
     linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
 

@@ -337,6 +337,18 @@ def test_errors_are_those_of_the_result_and_share_a_scale(results):
     assert len(marks) == 1  # the source's error, at one place of one scale
 
 
+def test_a_comparator_far_off_does_not_press_the_engines_errors_together(results):
+    result = results["errors"]
+    far = result.isel(method=[0]).assign_coords(method=["peer"])
+    far["error"] = far["error"] * 1_000
+    page = Page(report.page(xr.concat([result, far], "method", data_vars="minimal")))
+    names, rows = page.table("target", "direct", "peer")
+    drawn = {name: rows[0][names.index(name)][2]["style"] for name in ("direct", "peer")}
+    assert float(drawn["direct"].split("--v:")[1].split(";")[0]) > 50
+    assert float(drawn["peer"].split("--v:")[1].split(";")[0]) == 100
+    assert "what lies beyond stands at its end" in " ".join(page.words)
+
+
 def test_flags_of_targets_are_told_in_words(results):
     text = " ".join(Page(report.page(results["errors"])).words)
     for flag in filter(None, results["errors"]["flag"].values):
@@ -345,6 +357,44 @@ def test_flags_of_targets_are_told_in_words(results):
     reasons = results["errors"].copy()
     reasons["reason"] = (("target", "method"), [["", "no such answer"], ["", ""]])
     assert "no such answer: site/B." in " ".join(Page(report.page(reasons)).words)
+
+
+def test_a_standard_error_is_told_as_such_and_not_as_an_interval(results):
+    for name, first, heading in (
+        ("ranking path", "features", "held-out AUC"),
+        ("ranking of contrasts", "contrast", "held-out AUC"),
+        ("league", "method", "label shift"),
+    ):
+        names, rows = Page(report.page(results[name])).table(first, heading)
+        told = [row[names.index(heading)][0] for row in rows]
+        assert all("±" in text and " to " not in text for text in told), told
+
+
+def test_what_a_column_is_stands_below_its_table_too(results):
+    text = " ".join("".join(Page(report.page(results["slices"])).words).split())
+    assert "excess errors: beyond those of as many rows of all." in text
+    assert "typical rows: numbers of rows of the data, from 0." in text
+
+
+def test_rare_populations_keep_the_digits_that_they_have(results):
+    result = results["proportions"].copy(deep=True)
+    result["proportion"][0] = [0.0004, 0.00003]
+    names, rows = Page(report.page(result)).table("sample", "shares")
+    assert rows[0][names.index("B")][0].startswith("0.04 ")
+    assert rows[0][names.index("T")][0].startswith("0.003 ")
+    assert "0.04" in str(report.text(result, width=100))
+
+
+def test_a_reason_that_is_not_known_here_is_told_in_its_own_words(results):
+    result = results["proportions"].copy()
+    result["flag"] = "sample", ["few cells: 12; seen by a later version: much", "", "few cells: 30"]
+    page = Page(report.page(result))
+    text = " ".join(" ".join(page.words).split())
+    assert (
+        "F: few cells under 50 cells: the intervals say more than the shares. Samples: S1 (12), S3 (30)"
+        in text
+    )
+    assert "seen by a later version: S1 (much)" in text
 
 
 def test_a_league_stands_best_first_and_says_why(results):
@@ -366,8 +416,8 @@ def test_a_diagnosis_tells_every_verdict_and_how_far_markers_moved(results):
     page = Page(report.page(result))
     names, rows = page.table("sample", "verdict")
     assert [row[names.index("verdict")][0] for row in rows] == result["verdict"].values.tolist()
-    close(page.column("sample", "misfit %"), 100 * result["misfit"].values)
-    close(page.column("sample", "unknown %, moved back"), 100 * result["unknown_recentred"].values)
+    close(page.column("sample", "misfit %"), result["misfit"].values)
+    close(page.column("sample", "unknown %, moved back"), result["unknown_recentred"].values)
     for marker in result["marker"].values.tolist():
         close(page.column("sample", marker), result["shift"].sel(marker=marker).values)
 
@@ -381,7 +431,7 @@ def test_growth_of_slices_is_that_of_the_result(results):
     assert str(result["summary"].item())[1:] in " ".join(page.words)
 
 
-def test_a_result_from_a_store_has_the_same_page(results):
+def test_a_lazy_result_has_the_same_page(results):
     for name in DATASETS:
         assert report.page(results[name].chunk()) == report.page(results[name]), name
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from scaleshift.cells.problem import several
 from scaleshift.report.names import short
 from scaleshift.report.pages.parts import Points, Words
 
@@ -13,7 +14,11 @@ LONGEST_NAME = 48
 HEADING = "What deserves caution"
 
 
-def by_reason(flags: Iterable[tuple[object, object]], what: str) -> Points | Words:
+def by_reason(
+    flags: Iterable[tuple[object, object]],
+    what: str,
+    told: Callable[[str], tuple[str, str]] = lambda phrase: (f"{phrase}:", ""),
+) -> Points | Words:
     """Reasons in words, each with the names of the rows that have it.
 
     Parameters
@@ -22,6 +27,8 @@ def by_reason(flags: Iterable[tuple[object, object]], what: str) -> Points | Wor
         A flag is text: reasons joined by "; ", empty if there is none.
     what : str
         What a row is, as in "slice".
+    told : callable
+        Heading of a reason, and what comes before the names, by its phrase.
 
     Examples
     --------
@@ -36,9 +43,8 @@ def by_reason(flags: Iterable[tuple[object, object]], what: str) -> Points | Wor
             by_phrase.setdefault(phrase, []).append(f"{of} ({about})" if about else of)
     if not by_phrase:
         return Words([f"No {what} has a flag. That is no guarantee."])
-    return Points([(f"{phrase}:", _listed(names)) for phrase, names in by_phrase.items()])
-
-
-def _listed(names: list[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(names[:MOST_NAMES]) + more
+    entries = []
+    for phrase, names in by_phrase.items():
+        heading, before = told(phrase)
+        entries.append((heading, before + several(names, MOST_NAMES)))
+    return Points(entries)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from scaleshift.blocks import sizes
+from scaleshift.cells.problem import several
+from scaleshift.report.digits import per_cent, three
 from scaleshift.report.names import short
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.heats import heat
@@ -19,7 +22,6 @@ from scaleshift.report.pages.parts import (
     Section,
     Words,
     count,
-    number,
     valued,
 )
 
@@ -39,15 +41,13 @@ LONGEST_NAME = 48
 
 def title(result: xr.Dataset) -> tuple[str, str]:
     """Heading of the page, and what stands below it."""
-    n = result.sizes["sample"]
     of = f" Study: {result.attrs['study']}." if "study" in result.attrs else ""
-    samples = "1 sample" if n == 1 else f"{n:,} samples"
+    samples = sizes.count(result.sizes["sample"], "sample", "samples")
     return f"What is wrong with {samples}?", f"Is it a batch shift, or are there unknown cells?{of}"
 
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Sections of a page, from what `scaleshift.quantify.diagnose` returns."""
-    result = result.compute()
     found = [
         Section("In short", [_figures(result), _verdicts(result)]),
         Section("Samples", [_samples(result)]),
@@ -81,34 +81,32 @@ def _figures(result: xr.Dataset) -> Figures:
 def _verdicts(result: xr.Dataset) -> Points:
     entries = []
     for verdict, names in _by_verdict(result).items():
-        more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
         meaning = f"{VERDICTS[verdict]}. " if verdict in VERDICTS else ""
-        words = f"{meaning}Samples: {', '.join(names[:MOST_NAMES])}{more}."
+        words = f"{meaning}Samples: {several(names, MOST_NAMES)}."
         entries.append(("", f"{verdict}: {words}") if verdict == FITS else (f"{verdict}:", words))
     return Points(entries)
 
 
 def _samples(result: xr.Dataset) -> Grid:
     """One row a sample."""
-    again = "once each class is moved back to where it lies in the source"
     columns = [
         Column("sample"),
         Column("verdict"),
         Column("moved most"),
         Column("misfit %", "number"),
-        Column("misfit %, moved back", "number", note=again),
+        Column("misfit %, moved back", "number"),
         Column("unknown %", "number"),
-        Column("unknown %, moved back", "number", note=again),
+        Column("unknown %, moved back", "number"),
         Column("cells looked at", "number"),
     ]
-    per_cent = ("misfit", "misfit_recentred", "unknown", "unknown_recentred")
+    shares = ("misfit", "misfit_recentred", "unknown", "unknown_recentred")
     moved = result["moved"].transpose("sample", "rank").values
     rows = [
         [
             Cell(name),
             Cell(str(result["verdict"].values[i])),
             Cell(", ".join(short(name, LONGEST_NAME) for name in moved[i] if name)),
-            *(number(100 * float(result[column].values[i])) for column in per_cent),
+            *(valued(float(result[column].values[i]), per_cent) for column in shares),
             count(float(result["n_cells"].values[i])),
         ]
         for i, name in enumerate(_names(result))
@@ -145,7 +143,7 @@ def _classes(result: xr.Dataset) -> list[Part]:
     values = np.take_along_axis(shift, which, axis=2)[..., 0]
     markers = np.array([str(name) for name in result["marker"].values.tolist()], object)
     words = (
-        "How far each class moved, in the marker in which it moved most (named where the mouse rests). One "
+        "How far each class moved, in the marker in which it moved most, which is named. One "
         "class alone that moved may be unknown cells which resemble it."
     )
     labels, notes = result["label"].values, markers[which[..., 0]]
@@ -176,7 +174,7 @@ def _unknown(result: xr.Dataset) -> list[Part]:
         [
             Cell(name),
             count(n),
-            *(valued(x, f"{x:.3g}") for x in values),
+            *(valued(x, three) for x in values),
         ]
         for name, values, n in profiles
     ]

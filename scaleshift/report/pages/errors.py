@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from scaleshift.blocks import sizes
+from scaleshift.cells.problem import several
 from scaleshift.report import error_words as words
 from scaleshift.report.error import captions, required
+from scaleshift.report.error_axis import axis_of
 from scaleshift.report.names import short
 from scaleshift.report.pages.cautions import HEADING
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.heats import heat
 from scaleshift.report.pages.made import made
 from scaleshift.report.pages.parts import (
-    NOTHING,
     Cell,
     Column,
     Figures,
@@ -23,6 +25,7 @@ from scaleshift.report.pages.parts import (
     Section,
     Words,
     count,
+    give_or_take,
     number,
     ranged,
     sentence,
@@ -37,13 +40,12 @@ NO_DOUBT = (
 
 def title(result: xr.Dataset) -> tuple[str, str]:
     """Heading of the page, and what stands below it."""
-    n = result.sizes["target"]
-    targets = "1 target" if n == 1 else f"{n:,} targets"
+    targets = sizes.count(result.sizes["target"], "target", "targets")
     parts = [f"{words.of_loss(result)}"]
     parts += [f"model: {result.attrs['model']}"] if "model" in result.attrs else []
     parts += [f"study: {result.attrs['study']}"] if "study" in result.attrs else []
     parts += [f"learned from {result.attrs['source']}"] if "source" in result.attrs else []
-    return f"How wrong will the model be on {targets}?", sentence("; ".join(parts))[:-1]
+    return f"How wrong will the model be on {targets}?", sentence("; ".join(parts)).removesuffix(".")
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -85,76 +87,55 @@ def _errors(result: xr.Dataset, known: dict[str, str]) -> Grid:
         result[name].transpose("target", "method").values for name in ("error", "error_low", "error_high")
     )
     observed = words.has_observed(result)
-    start, end, source = _scale(result)
+    source = words.cross_validated(result)
+    source = words.in_sample(result) if np.isnan(source) else source
+    start, end = axis = axis_of(result, [source])
+    mark = float(source) if np.isfinite(source) else None
     columns = [Column("target")]
     columns += [
-        Column(short(names[j], LONGEST_NAME), "interval", start, end, f"expected error by {names[j]}", source)
-        for j in shown
+        Column(
+            short(name, LONGEST_NAME), "interval", start, end, name if len(name) > LONGEST_NAME else "", mark
+        )
+        for name in (names[j] for j in shown)
     ]
     if observed:
-        note = "on rows whose outcome is known, with its standard error"
-        columns += [Column("observed", "interval", start, end, note, source), Column("of rows", "number")]
+        columns += [Column("observed", "interval", start, end, mark=mark), Column("of rows", "number")]
     columns += [
         Column("rows", "number"),
-        Column("far %", "number", note="share of rows that are further out than 99 % of the source's"),
-        Column(
-            "effective rows",
-            "number",
-            note=str(result["effective_sample_size"].attrs.get("description", "")),
-        ),
+        Column("far %", "number"),
+        Column("effective rows", "number", note=result["effective_sample_size"].attrs.get("description", "")),
         Column("flag", note="a letter each; explained below"),
     ]
     rows = []
     for i, target in enumerate(result["target"].values.tolist()):
         one = result.isel(target=i)
-        cells = [Cell(str(target)), *(_expected(value[i, j], low[i, j], high[i, j]) for j in shown)]
+        cells = [
+            Cell(str(target)),
+            *(ranged(value[i, j], low[i, j], high[i, j], words.number) for j in shown),
+        ]
         cells += _observed(one) if observed else []
         flag = str(one["flag"].item())
         cells += [count(float(one["n_rows"])), number(100 * float(one["far"]), 0)]
         cells.append(count(float(one["effective_sample_size"])))
         rows.append([*cells, Cell(words.letters(flag, one["unreliable"].item(), known), note=flag)])
-    marked = " The upright line is the error on the source." if source is not None else ""
-    told = [sentence(line) for line in captions(result, False)]
+    drawn = value[:, shown][np.isfinite(low[:, shown])]
+    caption = f"{words.of_loss(result)}: a dot and its line are an error and its interval, on one scale"
+    caption += "" if axis.has(drawn).all() else "; what lies beyond stands at its end"
+    marked = " The upright line is the error on the source." if mark is not None else ""
     return Grid(
-        f"{words.of_loss(result)}: a dot and its line are an error and its interval, on one scale.{marked}",
+        sentence(caption) + marked,
         columns,
         rows,
         flagged=result["unreliable"].values.astype(bool).tolist(),
         download=csv_of(result, "errors.csv"),
-        footnote=" ".join(told),
-    )
-
-
-def _scale(result: xr.Dataset) -> tuple[float, float, float | None]:
-    """Ends of the scale of all errors, and the error on the source if it is known."""
-    source = words.cross_validated(result)
-    source = words.in_sample(result) if np.isnan(source) else source
-    ends = [result[name].values.ravel() for name in ("error", "error_low", "error_high")] + [
-        np.array([source])
-    ]
-    if words.has_observed(result):
-        seen, error = result["observed"].values, np.nan_to_num(result["observed_se"].values)
-        ends += [seen - error, seen + error]
-    every = np.concatenate(ends)
-    every = every[np.isfinite(every)]
-    start, end = min(0.0, float(every.min(initial=0))), float(every.max(initial=0))
-    return start, end or 1.0, float(source) if np.isfinite(source) else None
-
-
-def _expected(error: float, low: float, high: float) -> Cell:
-    return ranged(
-        words.number(error), float(error), float(low), float(high), (words.number(low), words.number(high))
+        footnote=" ".join(sentence(line) for line in captions(result, False)),
     )
 
 
 def _observed(one: xr.Dataset) -> list[Cell]:
     """The observed error with one standard error on either side, and of how many rows."""
     value, error, n = float(one["observed"]), float(one["observed_se"]), float(one["n_observed"])
-    if np.isnan(value):
-        return [Cell(NOTHING), Cell(NOTHING)]
-    if np.isnan(error):
-        return [Cell(words.number(value), value), count(n)]
-    return [Cell(words.number(value), value, value - error, value + error, note=f"± {error:.2g}"), count(n)]
+    return [give_or_take(value, error, words.number), count(np.nan if np.isnan(value) else n)]
 
 
 def _doubts(result: xr.Dataset, known: dict[str, str]) -> Part:
@@ -175,10 +156,7 @@ def _told(reasons: list[str], targets: list[object]) -> list[str]:
         if reason:
             by_reason.setdefault(reason, []).append(short(target, words.LONGEST_NAME))
     return [
-        f"{reason}."
-        if len(of) == len(targets)
-        else f"{reason}: {', '.join(of[: words.MOST_NAMES])}"
-        + (f" and {len(of) - words.MOST_NAMES} more." if len(of) > words.MOST_NAMES else ".")
+        f"{reason}." if len(of) == len(targets) else f"{reason}: {several(of, words.MOST_NAMES)}."
         for reason, of in by_reason.items()
     ]
 

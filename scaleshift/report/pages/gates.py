@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from scaleshift.blocks.sizes import count
+from scaleshift.report.digits import NOTHING, per_cent
 from scaleshift.report.gated import summarize_gated
-from scaleshift.report.gates import gated_table
+from scaleshift.report.gates import CAPTION, gated_table, largest_first
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.parts import (
-    NOTHING,
     Cell,
     Column,
     Grid,
@@ -18,6 +19,7 @@ from scaleshift.report.pages.parts import (
     number,
     ranged,
     sentence,
+    valued,
 )
 
 INSIDE = {True: "yes", False: "no", None: NOTHING}
@@ -25,29 +27,26 @@ INSIDE = {True: "yes", False: "no", None: NOTHING}
 
 def title(frame: pd.DataFrame) -> tuple[str, str]:
     """Heading of the page, and what stands below it."""
-    n_samples = frame["sample"].nunique()
-    return "Estimated shares beside the gates", "1 sample" if n_samples == 1 else f"{n_samples:,} samples"
+    return "Estimated shares beside the gates", count(frame["sample"].nunique(), "sample", "samples")
 
 
 def sections(frame: pd.DataFrame) -> list[Section]:
     """The one section of a page, from what `compare_gated` returns."""
-    frame = gated_table(frame)
-    order = np.argsort(-frame["difference"].abs().fillna(-1).to_numpy(), kind="stable")
-    frame = frame.iloc[order]
-    shares = 100 * frame[["gated", "estimated", "low", "high"]].to_numpy(float)  # (n_rows, 4)
-    top = float(np.nanmax(shares, initial=0.1, where=~np.isnan(shares)))
-    inside = [None if pd.isna(value) else bool(value) for value in frame["inside"]]
+    ordered = largest_first(gated_table(frame))
+    shares = ordered[["gated", "estimated", "low", "high"]].to_numpy(float)  # (n_rows, 4)
+    top = float(np.nanmax(shares, initial=0.001, where=~np.isnan(shares)))
+    inside = [None if pd.isna(value) else bool(value) for value in ordered["inside"]]
     rows = [
         [
             Cell(str(sample)),
             Cell(str(label)),
-            number(gated),
-            ranged(f"{estimated:z.1f}", estimated, low, high, (f"{low:z.1f}", f"{high:z.1f}")),
-            number(estimated - gated),
+            valued(gated, per_cent),
+            ranged(estimated, low, high, per_cent),
+            number(100 * (estimated - gated)),
             Cell(INSIDE[held]),
         ]
         for sample, label, (gated, estimated, low, high), held in zip(
-            frame["sample"], frame["label"], shares.tolist(), inside, strict=True
+            ordered["sample"], ordered["label"], shares.tolist(), inside, strict=True
         )
     ]
     columns = [
@@ -59,11 +58,11 @@ def sections(frame: pd.DataFrame) -> list[Section]:
         Column("inside"),
     ]
     grid = Grid(
-        "Per cent of all cells; difference in percentage points, the largest first",
+        sentence(CAPTION),
         columns,
         rows,
         flagged=[held is False for held in inside],
-        download=csv_of(frame.sort_index(), "gated.csv"),
+        download=csv_of(frame, "gated.csv"),
         footnote="Inside: whether the interval holds the gated share; a red edge: it does not.",
     )
     return [Section("Beside the gates", [Words([sentence(str(summarize_gated(frame)))]), grid])]

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import xarray as xr
 
 from scaleshift.report.kinds import kind_of
-from scaleshift.report.names import short
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.made import made
-from scaleshift.report.pages.parts import NOTHING, Cell, Column, Grid, Lines, Pairs, Section
+from scaleshift.report.pages.parts import Grid, Lines, Pairs, Section
+from scaleshift.report.pages.plain import plain, plain_column
 
-LONGEST_NAME = 40  # of a heading
 WIDTH = 100  # characters of a line of text
 TITLES = {
     "slice scores": "Were the planted slices found?",
@@ -38,8 +35,8 @@ def sections(result: Any) -> list[Section]:
     kind = kind_of(result)
     table = kind.show("table", result)
     name = kind.name.replace(" ", "-")
-    rows = [[_cell(value) for value in row] for row in table.itertuples(index=False)]
-    columns = [_column(str(heading), table[heading]) for heading in table]
+    rows = [[plain(value) for value in row] for row in table.itertuples(index=False)]
+    columns = [plain_column(str(heading), table[heading]) for heading in table]
     text = str(kind.show("text", result, width=WIDTH)).splitlines()
     footnote = "" if rows else "No rows."
     grid = Grid(kind.name, columns, rows, download=csv_of(result, f"{name}.csv"), footnote=footnote)
@@ -48,21 +45,6 @@ def sections(result: Any) -> list[Section]:
     if told.entries and "description" not in table:
         found.append(Section("What the numbers are", [told]))
     return [*found, made(result)]
-
-
-def _column(heading: str, values: pd.Series) -> Column:
-    numbers = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
-    line = short(heading, LONGEST_NAME)
-    return Column(line, "number" if numbers else "text", note="" if line == heading else heading)
-
-
-def _cell(value: Any) -> Cell:
-    if pd.api.types.is_scalar(value) and pd.isna(value):
-        return Cell(NOTHING)
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
-        return Cell(str(value))
-    known = float(value)
-    return Cell(f"{value:,}" if pd.api.types.is_integer(value) else f"{known:.4g}", known)
 
 
 def _told(result: Any) -> Pairs:

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from scaleshift.report.digits import NOTHING
 from scaleshift.report.names import short
-from scaleshift.report.pages.parts import NOTHING, Cell, Column, Grid
+from scaleshift.report.pages.parts import Cell, Column, Grid
 
 MOST = 20  # columns
 LONGEST_NAME = 24  # characters of a heading; the mouse shows all

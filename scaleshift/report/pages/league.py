@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from scaleshift.blocks.sizes import count
 from scaleshift.report.names import short
 from scaleshift.report.pages.cautions import HEADING, by_reason
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.heats import heat
 from scaleshift.report.pages.made import made
 from scaleshift.report.pages.parts import (
-    NOTHING,
     Cell,
     Column,
     Figures,
@@ -19,10 +19,11 @@ from scaleshift.report.pages.parts import (
     Part,
     Section,
     Words,
+    give_or_take,
     number,
     sentence,
 )
-from scaleshift.report.ranking import CAPTION, SCORE, ranked
+from scaleshift.report.ranking import CAPTION, ranked
 
 LONGEST_NAME = 48  # of what was left out
 
@@ -31,12 +32,13 @@ def title(result: xr.Dataset) -> tuple[str, str]:
     """Heading of the page, and what stands below it."""
     cells = f"{int(result.attrs.get('n_cells', 0)):,} labelled cells"
     of = f" of {result.attrs['study']}" if "study" in result.attrs else ""
-    return "Which method suits these samples?", f"{result.sizes['method']} methods, tried on {cells}{of}"
+    methods = count(result.sizes["method"], "method", "methods")
+    return "Which method suits these samples?", f"{methods}, tried on {cells}{of}"
 
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Sections of a page, from what `scaleshift.quantify.compare` returns."""
-    result = ranked(result.compute())
+    result = ranked(result)
     found = [Section("In short", _advice(result)), Section("Errors by setting", [_errors(result)])]
     if "trial_error" in result and result.sizes["trial"]:
         found.append(Section("Where was each method wrong?", _trials(result)))
@@ -71,7 +73,7 @@ def _errors(result: xr.Dataset) -> Grid:
     descriptions = result["description"].values if "description" in result else settings
     columns = [
         Column("method"),
-        Column("score %", "number", note="error that the recommendation goes by"),
+        Column("score %", "number", note="what the recommendation goes by"),
         *(
             Column(name, "interval", 0, top, str(told))
             for name, told in zip(settings, descriptions, strict=True)
@@ -87,7 +89,7 @@ def _errors(result: xr.Dataset) -> Grid:
             [
                 Cell(str(method)),
                 number(100 * float(result["score"].values[i])),
-                *(_error(*ends) for ends in zip(error[i], spread[i], strict=True)),
+                *(give_or_take(*ends, "{:.1f}".format) for ends in zip(error[i], spread[i], strict=True)),
                 number(float(known.mean()) if known.size else np.nan, 0),
                 number(float(result["seconds"].isel(method=i).sum())),
                 Cell("recommended" if str(method) == str(result.attrs["recommendation"]) else ""),
@@ -95,21 +97,7 @@ def _errors(result: xr.Dataset) -> Grid:
         )
     drawn = "A dot and its line are an error and its standard error, over what is left out or over draws"
     download = csv_of(result, "league.csv")
-    return Grid(CAPTION, columns, rows, download=download, footnote=f"{sentence(SCORE)} {drawn}; one scale.")
-
-
-def _error(error: float, spread: float) -> Cell:
-    if np.isnan(error):
-        return Cell(NOTHING)
-    if np.isnan(spread):
-        return Cell(f"{error:.1f}", float(error))
-    return Cell(
-        f"{error:.1f}", float(error), float(error - spread), float(error + spread), note=f"± {spread:.1f}"
-    )
-
-
-def _shown(error: float) -> str:
-    return f"{error:.1f}"
+    return Grid(sentence(CAPTION), columns, rows, download=download, footnote=f"{drawn}; one scale.")
 
 
 def _trials(result: xr.Dataset) -> list[Part]:

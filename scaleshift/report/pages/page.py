@@ -9,6 +9,7 @@ from typing import Any
 
 from scaleshift.report.files import replacing
 from scaleshift.report.kinds import kind_of
+from scaleshift.report.opened import as_made
 from scaleshift.report.pages import html
 from scaleshift.report.pages.several import together
 
@@ -61,7 +62,7 @@ def page(result: Any, path: str | os.PathLike[str] | None = None) -> str:
     >>> "<h1>Class proportions of 1 sample</h1>" in page(result)
     True
     """
-    results = list(result) if isinstance(result, list | tuple) else [result]
+    results = [as_made(one) for one in (result if isinstance(result, list | tuple) else [result])]
     makers = [_maker(one) for one in results]
     told = [maker.title(one) for maker, one in zip(makers, results, strict=True)]
     parts = [maker.sections(one) for maker, one in zip(makers, results, strict=True)]

@@ -6,12 +6,11 @@ A table's columns are of one of the kinds below, which say how a cell is drawn a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-DASH = "–"  # between the ends of an interval
-NOTHING = "-"  # a quantity that was not computed
+from scaleshift.report.digits import NOTHING, interval
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ class Column:
         stacked bar; "heat", a number whose size colours the cell, with full colour at `end`.
     start, end : float
     note : str
-        What the numbers are.
+        What the numbers are; told below the table, since few rest a mouse on a heading.
     mark : float, optional
         A value to compare with, of a column of intervals: a thin line in every cell.
     """
@@ -191,20 +190,26 @@ class Section:
     folded: bool = False
 
 
-def valued(value: float, text: str) -> Cell:
-    """A number that is told in other words than its digits; NaN is a quantity that was not computed."""
-    return Cell(NOTHING) if math.isnan(value) else Cell(text, float(value))
-
-
-def number(value: float, digits: int = 1) -> Cell:
-    """A number as a cell; NaN is a quantity that was not computed.
+def valued(value: float, shown: Callable[[float], str]) -> Cell:
+    """A number as a cell, in the words of `shown`; NaN is a quantity that was not computed.
 
     Examples
     --------
-    >>> number(3.14159).text, number(float("nan")).text
-    ('3.1', '-')
+    >>> valued(0.123, "{:.1f}".format).text, valued(float("nan"), "{:.1f}".format).text
+    ('0.1', '-')
     """
-    return valued(value, f"{value:z,.{digits}f}")
+    return Cell(NOTHING) if math.isnan(value) else Cell(shown(value), float(value))
+
+
+def number(value: float, decimals: int = 1) -> Cell:
+    """A number as a cell.
+
+    Examples
+    --------
+    >>> number(3.14159).text, number(1234.0, 0).text
+    ('3.1', '1,234')
+    """
+    return valued(value, f"{{:z,.{decimals}f}}".format)
 
 
 def count(value: float) -> Cell:
@@ -212,30 +217,30 @@ def count(value: float) -> Cell:
     return number(value, 0)
 
 
-def chance(q: float) -> Cell:
-    """A q-value or p-value.
-
-    Examples
-    --------
-    >>> chance(0.0312).text, chance(3e-9).text
-    ('0.03', '<1e-4')
-    """
-    return valued(q, f"{q:.1g}" if q >= 1e-4 else "<1e-4")
-
-
-def ranged(text: str, value: float, low: float, high: float, shown: tuple[str, str]) -> Cell:
+def ranged(value: float, low: float, high: float, shown: Callable[[float], str]) -> Cell:
     """A number with its interval; ends that are not known are left out.
 
     Examples
     --------
-    >>> ranged("12.0", 0.12, 0.1, 0.15, ("10.0", "15.0")).note
-    '10.0 to 15.0'
+    >>> ranged(0.12, 0.1, 0.15, "{:.0%}".format).note
+    '10% to 15%'
     """
-    if math.isnan(value):
-        return Cell(NOTHING)
-    if math.isnan(low) or math.isnan(high):
-        return Cell(text, value)
-    return Cell(text, value, low, high, note=f"{shown[0]} to {shown[1]}")
+    if math.isnan(value) or math.isnan(low) or math.isnan(high):
+        return valued(value, shown)
+    return Cell(shown(value), float(value), float(low), float(high), note=interval(low, high, shown))
+
+
+def give_or_take(value: float, error: float, shown: Callable[[float], str]) -> Cell:
+    """A number with its standard error, drawn on either side: that is less than an interval, and said so.
+
+    Examples
+    --------
+    >>> give_or_take(0.912, 0.0123, "{:.3f}".format).note
+    '± 0.012'
+    """
+    if math.isnan(value) or math.isnan(error):
+        return valued(value, shown)
+    return Cell(shown(value), float(value), float(value - error), float(value + error), note=f"± {error:.2g}")
 
 
 def sentence(words: str) -> str:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from scaleshift.quantify.flags import JOINT, REASONS, codes
+from scaleshift.blocks import sizes
+from scaleshift.quantify.flags import REASONS
+from scaleshift.report.digits import per_cent
 from scaleshift.report.legend import letters
 from scaleshift.report.metadata import sample_columns
 from scaleshift.report.pages import colours
+from scaleshift.report.pages.cautions import HEADING, by_reason
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.heats import heat
 from scaleshift.report.pages.made import made
@@ -23,14 +25,13 @@ from scaleshift.report.pages.parts import (
     Figures,
     Grid,
     Part,
-    Points,
     Section,
     Words,
     count,
     ranged,
 )
+from scaleshift.report.pages.plain import plain, plain_column
 
-MOST_NAMES = 12  # samples named behind a reason
 FULL_COLOUR = 2.0  # standard deviations that a marker moved
 INTERVALS = {
     "cells": "hold the noise of cells alone: where donors and batches differ, they are too narrow.",
@@ -41,9 +42,8 @@ UNKNOWN_NOTE = "share of cells unlike every class of the source; read it as 'at 
 
 def title(result: xr.Dataset) -> tuple[str, str]:
     """Heading of the page, and what stands below it."""
-    n_samples, n_labels = result.sizes["sample"], result.sizes["label"]
-    samples = "1 sample" if n_samples == 1 else f"{n_samples:,} samples"
-    labels = "1 class" if n_labels == 1 else f"{n_labels} classes"
+    samples = sizes.count(result.sizes["sample"], "sample", "samples")
+    labels = sizes.count(result.sizes["label"], "class", "classes")
     of = f" of {result.attrs['study']}" if "study" in result.attrs else ""
     learned = result.attrs.get("source") or result.attrs.get("model")
     return f"Class proportions of {samples}", f"{labels}{of}" + (
@@ -53,10 +53,11 @@ def title(result: xr.Dataset) -> tuple[str, str]:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Sections of a page, from what a quantifier's ``predict`` returns."""
+    flags = zip(result["sample"].values.tolist(), result["flag"].values.tolist(), strict=True)
     found = [
         Section("In short", [_figures(result), _intervals(result)]),
         Section("Proportions", [_shares(result)]),
-        Section("What deserves caution", [_reasons(result)]),
+        Section(HEADING, [by_reason(flags, "sample", _told)]),
     ]
     if "shift" in result:
         found.append(Section("Which markers moved?", _moved(result)))
@@ -64,15 +65,15 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 
 def _figures(result: xr.Dataset) -> Figures:
-    n_cells, unknown = result["n_cells"].values, result["unknown"].values
-    n_flagged = int(sum(bool(flag) for flag in result["flag"].values))
+    n, unknown = result.sizes["sample"], result["unknown"].values
     entries = [
-        (f"{result.sizes['sample']:,}", "samples"),
-        (f"{np.nansum(n_cells):,.0f}", "cells"),
-        (f"{n_flagged:,}", "flagged: look before you use them"),
+        (f"{n:,}", "sample" if n == 1 else "samples"),
+        (f"{np.nansum(result['n_cells'].values):,.0f}", "cells"),
+        (f"{sum(map(bool, result['flag'].values)):,}", "flagged: look before you use them"),
     ]
     if not np.isnan(unknown).all():
-        entries.append((f"{100 * np.nanmedian(unknown):.1f} %", "unknown in the median sample"))
+        of = "unknown" if n == 1 else "unknown in the median sample"
+        entries.append((f"{per_cent(np.nanmedian(unknown))} %", of))
     return Figures(entries)
 
 
@@ -91,13 +92,13 @@ def _shares(result: xr.Dataset) -> Grid:
     labels = [str(label) for label in result["label"].values.tolist()]
     has_unknown = not np.isnan(result["unknown"].values).all()
     names = [*labels, "unknown"] if has_unknown else labels
-    per_cent = 100 * np.stack(
+    shares = np.stack(
         [
             _with_unknown(result, f"proportion{end}", f"unknown{end}", has_unknown)
             for end in ("", "_low", "_high")
         ]
     )  # (3, n_samples, n_names)
-    tops = np.nanmax(per_cent, axis=(0, 1), initial=0.1, where=~np.isnan(per_cent))
+    tops = np.nanmax(shares, axis=(0, 1), initial=0.001, where=~np.isnan(shares))
     described = sample_columns(result, ())
     columns = [
         Column("sample"),
@@ -105,20 +106,20 @@ def _shares(result: xr.Dataset) -> Grid:
         Column("flag", note="a letter each; explained below"),
         *(Column(name, "interval", 0, float(top)) for name, top in zip(names, tops, strict=True)),
         Column("cells", "number"),
-        *(Column(name) for name in described),
+        *(plain_column(name, pd.Series(values)) for name, values in described.items()),
     ]
     rows = []
     for i, sample in enumerate(result["sample"].values.tolist()):
-        share, low, high = per_cent[:, i]
+        share, low, high = shares[:, i]
         flag = str(result["flag"].values[i])
         rows.append(
             [
                 Cell(str(sample)),
-                Cell("", shares=np.clip(np.nan_to_num(share) / 100, 0, 1).tolist()),
+                Cell("", shares=np.clip(np.nan_to_num(share), 0, 1).tolist()),
                 Cell(letters(flag), note=flag),
-                *(_interval(*ends) for ends in zip(share, low, high, strict=True)),
+                *(ranged(*ends, per_cent) for ends in zip(share, low, high, strict=True)),
                 count(float(result["n_cells"].values[i])),
-                *(Cell(_shown(values[i])) for values in described.values()),
+                *(_described(values[i]) for values in described.values()),
             ]
         )
     legend = [(colours.of(i), label) for i, label in enumerate(labels)]
@@ -139,38 +140,15 @@ def _with_unknown(result: xr.Dataset, name: str, unknown: str, has_unknown: bool
     return np.column_stack([shares, result[unknown].values]) if has_unknown else shares
 
 
-def _interval(share: float, low: float, high: float) -> Cell:
-    return ranged(f"{share:z.1f}", share, low, high, (f"{low:z.1f}", f"{high:z.1f}"))
+def _described(value: Any) -> Cell:
+    """What is known of a sample: a number or text, nothing where it is missing."""
+    return Cell("") if pd.isna(value) else plain(value)
 
 
-def _shown(value: Any) -> str:
-    missing = value is None or value is pd.NaT or value != value
-    return "" if missing else str(value)
-
-
-def _reasons(result: xr.Dataset) -> Part:
-    """Every reason that a sample has a flag, what it means, and whose it is."""
-    of: dict[str, list[str]] = {}  # by code
-    for name, flag in zip(result["sample"].values.tolist(), result["flag"].values.tolist(), strict=True):
-        for code, words in zip(codes(flag), filter(None, flag.split(JOINT)), strict=True):
-            detail = words.partition(": ")[2]
-            of.setdefault(code, []).append(f"{name} ({detail})" if detail else str(name))
-    if not of:
-        return Words(["No sample has a flag. That is no guarantee: compare a sample that you have gated."])
-    return Points([(f"{code}: {_phrase(code)}", f"{_meaning(code)}{_listed(of[code])}") for code in of])
-
-
-def _phrase(code: str) -> str:
-    return REASONS[code].phrase if code in REASONS else "another reason"
-
-
-def _meaning(code: str) -> str:
-    return f"{REASONS[code].meaning}. " if code in REASONS else ""
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"Samples: {', '.join(names[:MOST_NAMES])}{more}."
+def _told(phrase: str) -> tuple[str, str]:
+    """A reason with its letter, and what to do about it."""
+    of = next((reason for reason in REASONS.values() if reason.phrase == phrase), None)
+    return (f"{phrase}:", "") if of is None else (f"{of.code}: {phrase}", f"{of.meaning}. Samples: ")
 
 
 def _moved(result: xr.Dataset) -> list[Part]:

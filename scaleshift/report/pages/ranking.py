@@ -6,13 +6,13 @@ import numpy as np
 import xarray as xr
 
 from scaleshift.report.auc import CAPTION, FEATURES, OF_RANKING, contrasts, direction, headline
-from scaleshift.report.auc_words import UNSTABLE, chosen, number, of_auc, of_features, ranked
+from scaleshift.report.auc_words import UNSTABLE, chosen, number, of_auc, of_features, positive_of, ranked
+from scaleshift.report.digits import NOTHING
 from scaleshift.report.names import short
 from scaleshift.report.pages.cautions import HEADING
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.made import made
 from scaleshift.report.pages.parts import (
-    NOTHING,
     Cell,
     Column,
     Download,
@@ -23,7 +23,7 @@ from scaleshift.report.pages.parts import (
     Section,
     Words,
     count,
-    ranged,
+    give_or_take,
     sentence,
     valued,
 )
@@ -38,16 +38,18 @@ def title(result: xr.Dataset) -> tuple[str, str]:
     of = f"; {result.attrs['study']}" if "study" in result.attrs else ""
     if len(found) == 1:
         (name, one), *_ = found
-        return f"Which features rank {ranks(one, name)}?", headline(one, name) + of
+        return f"Which features rank {ranks(one, name)} above {others(one)}?", headline(one, name) + of
     return "Which features rank each label?", f"{len(found)} contrasts{of}"
 
 
 def ranks(one: xr.Dataset, name: str | None) -> str:
     """What is ranked above the rest."""
-    positive = one.attrs.get("positive", "")
-    if name is None:
-        name = ", ".join(map(str, positive)) if isinstance(positive, list | tuple) else str(positive)
-    return short(name, LONGEST_NAME)
+    return short(positive_of(one) if name is None else name, LONGEST_NAME)
+
+
+def others(one: xr.Dataset) -> str:
+    """What the positives are ranked above."""
+    return short(one.attrs.get("negative") or "the others", LONGEST_NAME)
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -83,16 +85,10 @@ def _figures(one: xr.Dataset) -> Figures:
 
 def _overview(found: list[tuple[str | None, xr.Dataset]]) -> Grid:
     """One row a contrast."""
-    lows = [float(one["auc"] - one["auc_se"].fillna(0)) for _, one in found]
+    auc, error = (np.array([float(one[name]) for _, one in found]) for name in ("auc", "auc_se"))
     columns = [
         Column("contrast"),
-        Column(
-            "held-out AUC",
-            "interval",
-            float(np.nanmin([0.9, *lows])),
-            1,
-            "with its standard error over folds",
-        ),
+        auc_column(auc, error),
         Column("features", "number"),
         Column("positives", "number"),
         Column("negatives", "number"),
@@ -100,7 +96,7 @@ def _overview(found: list[tuple[str | None, xr.Dataset]]) -> Grid:
     rows = [
         [
             Cell(str(name)),
-            auc_cell(float(one["auc"]), float(one["auc_se"])),
+            give_or_take(float(one["auc"]), float(one["auc_se"]), number),
             Cell(str(len(chosen(one))), len(chosen(one))),
             *(count(float(one[n])) for n in ("weight_positive", "weight_negative")),
         ]
@@ -109,10 +105,12 @@ def _overview(found: list[tuple[str | None, xr.Dataset]]) -> Grid:
     return Grid("Contrasts: how well each is ranked", columns, rows)
 
 
-def auc_cell(auc: float, error: float) -> Cell:
-    """An AUC with one standard error on either side."""
-    low, high = auc - error, min(auc + error, 1.0)
-    return ranged(number(auc), auc, low, high, (number(low), number(high)))
+def auc_column(auc: np.ndarray, error: np.ndarray) -> Column:
+    """Held-out AUCs with their standard errors, drawn from the lowest end up."""
+    ends = (auc - np.nan_to_num(error))[np.isfinite(auc)]
+    start = float(ends.min(initial=1.0)) if ends.size else 0.0
+    note = f"with its standard error over folds; a dot and its line, from {number(start)} to 1"
+    return Column("held-out AUC", "interval", start, 1, note)
 
 
 def _features(one: xr.Dataset, caption: str, download: Download | None) -> Grid:
@@ -126,10 +124,10 @@ def _features(one: xr.Dataset, caption: str, download: Download | None) -> Grid:
     columns = [
         Column("feature"),
         Column("rank", "number"),
-        Column("weight", "heat", 0, largest, "for one standard deviation within the classes"),
+        Column("weight", "heat", 0, largest),
         Column("in positives"),
-        Column("stability", "number", note="share of halves of the data that choose the feature too"),
-        Column("AUC alone", "number", note="of the feature by itself, in its direction"),
+        Column("stability", "number"),
+        Column("AUC alone", "number"),
         Column("mean of positives", "number"),
         Column("mean of negatives", "number"),
     ]
@@ -141,11 +139,11 @@ def _features(one: xr.Dataset, caption: str, download: Download | None) -> Grid:
             [
                 Cell(str(names[i])),
                 Cell(str(rank), rank) if is_chosen else Cell("left out"),
-                valued(weights[i], f"{weights[i]:+.3g}") if is_chosen else Cell(NOTHING),
+                valued(weights[i], "{:+.3g}".format) if is_chosen else Cell(NOTHING),
                 Cell(direction(one, i)),
-                valued(stability[i], f"{stability[i]:.2f}"),
-                valued(by_itself, number(by_itself)),
-                *(valued(mean[i], f"{mean[i]:.4g}") for mean in means),
+                valued(stability[i], "{:.2f}".format),
+                valued(by_itself, number),
+                *(valued(mean[i], "{:.4g}".format) for mean in means),
             ]
         )
     unstable = (np.isin(order, features) & (stability[order] < UNSTABLE)).tolist()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from scaleshift.blocks import sizes
+from scaleshift.cells.problem import several
 from scaleshift.report.auc import PATH, contrasts
-from scaleshift.report.auc_words import number, of_path
+from scaleshift.report.auc_words import number, of_path, selected
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.made import made
 from scaleshift.report.pages.parts import (
-    NOTHING,
     Cell,
     Chart,
     Column,
@@ -20,10 +21,11 @@ from scaleshift.report.pages.parts import (
     Point,
     Points,
     Section,
+    give_or_take,
     sentence,
     valued,
 )
-from scaleshift.report.pages.ranking import auc_cell, ranks
+from scaleshift.report.pages.ranking import auc_column, others, ranks
 
 MOST_NAMES = 12  # features of a row
 WIDE = 12.0  # times as many features: from there on the axis is logarithmic
@@ -33,10 +35,11 @@ def title(path: xr.Dataset) -> tuple[str, str]:
     """Heading of the page, and what stands below it."""
     found = _contrasts(path)
     of = f" of {path.attrs['study']}" if "study" in path.attrs else ""
-    what = ranks(found[0][1], found[0][0]) if len(found) == 1 else f"each of {len(found)} contrasts"
+    (name, one), features = found[0], sizes.count(path.sizes["feature"], "feature", "features")
+    what = f"{ranks(one, name)} above {others(one)}" if len(found) == 1 else f"each of {len(found)} contrasts"
     return (
-        f"How many features rank {what}?",
-        f"Rankings of {path.sizes['feature']} features{of}, by their number",
+        f"How many features does it take to rank {what}?",
+        f"Rankings by number of features, of {features}{of}",
     )
 
 
@@ -55,43 +58,40 @@ def _contrasts(path: xr.Dataset) -> list[tuple[str | None, xr.Dataset]]:
 
 def _of_contrast(one: xr.Dataset, positive: str, download: Download | None) -> list[Part]:
     """A curve, what fewer features would attain, and the numbers."""
-    held_out = bool(np.isfinite(one["auc"].values).any())
     one = one.isel(k=np.isfinite(one["auc_binormal"].values))  # others have sizes that this one has not
-    selected = np.equal(one["selected"].values, True)
+    words = of_path(one)
+    said = [Points([("", sentence(word)) for word in words])] if words else []
+    chart = _chart(one, positive)
+    table = _table(one, f"{positive}: rankings by number of features", download)
+    return [*([chart] if chart.points else []), *said, table]
+
+
+def _chart(one: xr.Dataset, positive: str) -> Chart:
+    """AUC by number of features: the held-out one, or what there is instead."""
+    held_out = bool(np.isfinite(one["auc"].values).any())
+    what = "held-out AUC" if held_out else "AUC of the rows learned from, if normal"
     auc = one["auc" if held_out else "auc_binormal"].values
     error = one["auc_se"].values if held_out else np.full(len(auc), np.nan)
-    what = "held-out AUC" if held_out else "AUC of the rows learned from, if normal"
+    is_chosen = selected(one)
     points = []
-    for k, value, se, is_chosen in zip(one["k"].values.tolist(), auc, error, selected.tolist(), strict=True):
+    for k, value, se, here in zip(one["k"].values.tolist(), auc, error, is_chosen.tolist(), strict=True):
         low, high = (None, None) if np.isnan(se) else (value - se, min(value + se, 1.0))
-        note = f"{_features(k)}{', chosen' if is_chosen else ''}: {number(value)}"
+        note = f"{sizes.count(k, 'feature', 'features')}{', chosen' if here else ''}: {number(value)}"
         if np.isfinite(value):
-            points.append(Point(k, float(value), low, high, note, is_chosen))
-    words = of_path(one)
+            points.append(Point(k, float(value), low, high, note, here))
     bars = " with its standard error over folds" if np.isfinite(error).any() else ""
-    mark = "; the large orange dot is chosen" if selected.any() else ""
-    sizes = [point.x for point in points]
+    mark = "; the large orange dot is chosen" if is_chosen.any() else ""
     caption = f"{positive}: {what}{bars}, by number of features{mark}"
-    chart = Chart(
-        caption, "number of features", what, points, bool(points) and max(sizes) > WIDE * min(sizes)
-    )
-    table = _table(one, f"{positive}: rankings by number of features", selected, download)
-    said = [Points([("", sentence(word)) for word in words])] if words else []
-    return [*([chart] if points else []), *said, table]
+    drawn = [point.x for point in points]
+    return Chart(caption, "number of features", what, points, bool(drawn) and max(drawn) > WIDE * min(drawn))
 
 
-def _features(k: int) -> str:
-    return "1 feature" if k == 1 else f"{k} features"
-
-
-def _table(one: xr.Dataset, caption: str, selected: np.ndarray, download: Download | None) -> Grid:
+def _table(one: xr.Dataset, caption: str, download: Download | None) -> Grid:
     """One row a number of features."""
-    auc, error = one["auc"].values, np.nan_to_num(one["auc_se"].values)
-    known = np.isfinite(auc)
-    low = float((auc - error)[known].min()) if known.any() else 0.0
+    auc, error, here = one["auc"].values, one["auc_se"].values, selected(one)
     columns = [
         Column("features"),
-        Column("held-out AUC", "interval", low, 1, "with its standard error over folds"),
+        auc_column(auc, error),
         Column(
             "in training", "number", note="AUC of the rows that were learned from, as if scores were normal"
         ),
@@ -106,15 +106,10 @@ def _table(one: xr.Dataset, caption: str, selected: np.ndarray, download: Downlo
         rows.append(
             [
                 Cell(str(k), k),
-                auc_cell(float(auc[i]), float(one["auc_se"].values[i])) if known[i] else Cell(NOTHING),
-                valued(training, number(training)),
-                Cell("chosen" if selected[i] else ""),
-                Cell(_listed(names[np.flatnonzero(coef[i])])),
+                give_or_take(auc[i], error[i], number),
+                valued(training, number),
+                Cell("chosen" if here[i] else ""),
+                Cell(several(names[np.flatnonzero(coef[i])].tolist(), MOST_NAMES)),
             ]
         )
     return Grid(caption, columns, rows, download=download)
-
-
-def _listed(names: np.ndarray) -> str:
-    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(map(str, names[:MOST_NAMES])) + more

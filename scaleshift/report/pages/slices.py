@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from scaleshift.blocks import sizes
+from scaleshift.report.digits import chance, rough_per_cent, three
 from scaleshift.report.pages.cautions import HEADING, by_reason
 from scaleshift.report.pages.downloads import csv_of
 from scaleshift.report.pages.heats import heat
@@ -18,13 +20,13 @@ from scaleshift.report.pages.parts import (
     Part,
     Section,
     Words,
-    chance,
     count,
     number,
     ranged,
+    sentence,
     valued,
 )
-from scaleshift.report.slices import caption, has_errors, per_cent
+from scaleshift.report.slices import caption, has_errors
 
 MOST_CONFUSED = 5  # kinds of errors of a slice
 MOST_ROWS = 3  # of the data, that are named
@@ -34,16 +36,14 @@ NONE = "No slice was found: the errors of the model are not where rows look alik
 
 def title(result: xr.Dataset) -> tuple[str, str]:
     """Heading of the page, and what stands below it."""
-    n = result.sizes["slice"]
     of = f" of {result.attrs['study']}" if "study" in result.attrs else ""
     by = f"; model: {result.attrs['model']}" if "model" in result.attrs else ""
-    slices = "1 slice" if n == 1 else f"{n} slices"
+    slices = sizes.count(result.sizes["slice"], "slice", "slices")
     return "Where does the model fail?", f"{slices} of {int(result.get('n_rows', 0)):,} rows{of}{by}"
 
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Sections of a page, from what ``describe`` of a slicer returns."""
-    result = result.compute()
     if not result.sizes["slice"]:
         return [Section("In short", [Words([NONE])]), made(result)]
     names = _names(result)
@@ -65,12 +65,14 @@ def _names(result: xr.Dataset) -> list[str]:
 
 def _figures(result: xr.Dataset) -> Figures:
     n_flagged = sum(bool(flag) for flag in result["flag"].values)
-    entries = [(f"{result.sizes['slice']}", "slices, the worst first")]
+    entries = [
+        (f"{result.sizes['slice']}", "slices, the worst first" if result.sizes["slice"] > 1 else "slice")
+    ]
     if has_errors(result):
         rates = {"overall_error_rate": "of all rows are wrong", "error_rate_rest": "outside of the slices"}
         for name, told in rates.items():
             known = result[name].values[np.isfinite(result[name].values)] if name in result else np.array([])
-            entries += [(f"{per_cent(float(known.flat[0]))} %", told)] if known.size else []
+            entries += [(f"{rough_per_cent(float(known.flat[0]))} %", told)] if known.size else []
     elif np.isfinite(result.get("overall_loss", np.nan)):
         entries.append((f"{float(result['overall_loss']):.3g}", "mean loss of all rows"))
     return Figures([*entries, (f"{n_flagged}", "flagged: look before you use them")])
@@ -93,10 +95,10 @@ def _rates(result: xr.Dataset) -> Grid:
     columns = [
         Column("slice"),
         Column("rows", "number", note="that belong to it, of all"),
-        Column("share %", "number"),
+        Column("share %", "number", note=str(result["share"].attrs.get("description", ""))),
         *outcome,
         Column("judged on", "number", note="rows that were not used to find it"),
-        Column("q", "number", note="share of false discoveries to expect among the slices up to this one"),
+        Column("q", "number"),
         *map(Column, texts),
         Column("typical rows", note="numbers of rows of the data, from 0"),
         Column("flag"),
@@ -104,15 +106,14 @@ def _rates(result: xr.Dataset) -> Grid:
     rows = []
     for i, name in enumerate(_names(result)):
         one = result.isel(slice=i)
-        share = float(one["share"])
         rows.append(
             [
                 Cell(name),
                 count(float(one["size"])),
-                valued(share, per_cent(share)),
+                valued(float(one["share"]), rough_per_cent),
                 *(_error_cells(one) if errors else _loss_cells(one)),
                 count(float(one.get("judging_rows", np.nan))),
-                chance(float(one["q_value"])),
+                valued(float(one["q_value"]), chance),
                 *(Cell(str(values[i])) for values in texts.values()),
                 Cell(_typical(one)),
                 Cell(str(one["flag"].item())),
@@ -120,7 +121,7 @@ def _rates(result: xr.Dataset) -> Grid:
         )
     mark = " The upright line is the rate of all rows." if errors else ""
     return Grid(
-        caption(result, errors),
+        sentence(caption(result, errors)),
         columns,
         rows,
         flagged=[bool(flag) for flag in result["flag"].values],
@@ -141,19 +142,19 @@ def _error_column(result: xr.Dataset) -> Column:
         0,
         float(top),
         mark=None if np.isnan(overall) else overall,
-        note="with interval",
+        note=str(result["error_rate"].attrs.get("description", "")),
     )
 
 
 def _error_cells(one: xr.Dataset) -> list[Cell]:
     rate, low, high = (float(one[name]) for name in ("error_rate", "error_low", "error_high"))
     excess = float(one.get("excess_errors", np.nan))
-    return [ranged(per_cent(rate), rate, low, high, (per_cent(low), per_cent(high))), count(excess)]
+    return [ranged(rate, low, high, rough_per_cent), count(excess)]
 
 
 def _loss_cells(one: xr.Dataset) -> list[Cell]:
     values = float(one["loss"]), float(one.get("loss_gap", np.nan))
-    return [valued(value, f"{value:.3g}") for value in values]
+    return [valued(value, three) for value in values]
 
 
 def _typical(one: xr.Dataset) -> str:
