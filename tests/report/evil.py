@@ -7,9 +7,9 @@ import pandas as pd
 
 #: what ends elements, attributes, scripts, comments, templates and lines, turns text round, or is no text
 NAME = (
-    "</script><script>window.evil=1</script><img src=x onerror=window.evil=1>\"'"
-    " onmouseover=window.evil=1 autofocus onfocus=window.evil=1 <!--<script> ]]></title></style></svg><svg onload"
-    "=window.evil=1><plaintext><textarea>{{ 7*7 }}{% for x in y %}{# {0} %s \u2028\u202e\u2066\0\x1b[2J\r\n\t\udcff"
+    "</script><script>window.evil=1</script><img src=x onerror=window.evil=1>\"' onmouseover=window.evil=1 "
+    "autofocus onfocus=window.evil=1 <!--<script> ]]></title></style></svg><svg onload=window.evil=1>"
+    "<plaintext><textarea>{{ 7*7 }}{% for x in y %}{# {0} %s \u2028\u202e\u2066\0\x1b[2J\r\n\t\udcff"
 )
 
 
