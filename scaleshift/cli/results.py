@@ -82,6 +82,9 @@ def _gated(path: Path) -> Any:
     """Gated shares beside the estimated ones."""
     import pandas as pd
 
+    if path.is_symlink():
+        raise DataError(f"{path} is a link: put a copy of what it points to in its place")
+
     try:
         return pd.read_csv(path, dtype=COLUMNS, float_precision="round_trip")
     except (ValueError, UnicodeDecodeError, pd.errors.ParserError) as error:

@@ -88,14 +88,16 @@ def _names(text: Any) -> list[str]:
 
 def refuse_foreign(path: Path) -> None:
     """Raise DataError where something stands that `write` did not leave."""
-    if path.exists() and not is_ours(path):
+    if os.path.lexists(path) and not is_ours(path):
         raise DataError(
             f"{path} is there, and scaleshift did not write it: choose another --output, or delete it"
         )
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a folder is what `write` leaves."""
+    """Whether a folder is what `write` leaves; never one that a link leads to."""
+    if path.is_symlink() or not (path / "zarr.json").is_file():  # to open a pipe would wait
+        return False
     try:
         return OURS in json.loads((path / "zarr.json").read_bytes())["attributes"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
