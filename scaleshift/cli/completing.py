@@ -119,7 +119,7 @@ def outcome_names(store: str, incomplete: str) -> list[str]:
 
 
 def starting(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    """Those that begin as what is typed; none of several lines, of which a shell would take each for a name."""
+    """Those that begin as what is typed; none of several lines, each of which a shell would take for one."""
     shown = (name for name in dict.fromkeys(names) if name and name.isprintable())
     return [CompletionItem(name) for name in shown if name.startswith(incomplete)]
 
