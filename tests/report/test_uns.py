@@ -174,7 +174,7 @@ def test_a_forged_dictionary_is_read_or_refused_in_a_line(key):
 
 def test_a_type_that_would_fill_the_memory_is_refused():
     stored = to_uns(every()["proportions"][1])
-    forged = stored["scaleshift"].replace('"<f8"', '"<U900000000"')
+    forged = stored["scaleshift"].replace('"<f8"', '"<U500000000"')
     with pytest.raises(ss.DataError, match="which none has"):
         from_uns(stored | {"scaleshift": forged})
 
