@@ -2,9 +2,10 @@
 
     python examples/scanpy_study.py [FOLDER]
 
-Writes the demo study to FOLDER (a folder of this name where left out), opens it with anndata, asks scanpy for the neighbours of a few gated cells,
-and estimates the proportions of the samples that were not learned from. Needs anndata and scanpy, which
-`pip install "scaleshift[examples]"` brings; without scanpy only that step is left out.
+Writes the demo study to FOLDER (a folder of this name where left out), opens it with anndata, asks scanpy
+for the neighbours of a few gated cells, and estimates the proportions of the samples that were not learned
+from. Needs anndata and scanpy, which `pip install "scaleshift[examples]"` brings; without scanpy only that
+step is left out.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from scaleshift.cli import options
+from scaleshift.cli import html_page, options
 from scaleshift.cli.helping import Verb
-from scaleshift.cli.results import PAGE, results_of
+from scaleshift.cli.html_page import PAGE
+from scaleshift.cli.results import reporting, results_of
 
 
 @click.command(
@@ -43,6 +44,8 @@ def report(result: Path, output: Path | None, quiet: bool) -> None:
     is_group = (result / "zarr.json").exists()
     folder = output or (result.parent if is_group else result)
     options.make_folder(folder)
-    page(found if len(found) > 1 else found[0], folder / PAGE)
+    html_page.refuse_foreign(folder)
+    with reporting(result):
+        page(found, folder / PAGE)
     if not quiet:
         click.echo(printable(f"wrote {folder / PAGE}: open it in a browser"), err=True)

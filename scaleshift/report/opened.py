@@ -39,5 +39,5 @@ def _plain(values: xr.Variable) -> xr.Variable:
 def _names(text: Any) -> list[str]:
     try:
         return [str(name) for name in json.loads(text)]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return []

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from scaleshift.errors import DataError
+from scaleshift.errors import DataError, one_line
 from scaleshift.report.kinds import kind_of
 from scaleshift.report.opened import as_made
 
@@ -21,6 +21,7 @@ NUMBERS = "biuf"  # kinds of arrays that are written as they are
 TIMES = "mM"
 TYPES = NUMBERS + TIMES + "U"  # that numpy names in a text; others come back as objects
 LONGEST_KEY = 80  # characters
+LARGEST = 2**31  # bytes of an array: a forged header tells any type
 
 
 def to_uns(result: Any) -> dict[str, Any]:
@@ -118,6 +119,18 @@ def from_uns(mapping: Mapping[str, Any]) -> Any:
     T
     """
     header = _header(mapping)
+    try:
+        return _result(header, mapping)
+    except DataError:
+        raise
+    except Exception as error:  # a header from elsewhere may tell anything
+        raise DataError(
+            f"this is not what to_uns made ({type(error).__name__}: {one_line(error)}): put it there anew"
+        ) from error
+
+
+def _result(header: Mapping[str, Any], mapping: Mapping[str, Any]) -> Any:
+    """The dataset, or data frame, that a header tells of."""
     variables: dict[Any, Any] = {}
     coordinates: dict[Any, Any] = {}
     for told in header["variables"]:
@@ -158,6 +171,8 @@ def _values(stored: Any, told: Mapping[str, Any]) -> np.ndarray:
         found = np.asarray(stored).ravel()
     if found.size != np.prod(shape, dtype=int):
         raise DataError(f"the variable {told['name']!r} has {found.size} values, expected {list(shape)}")
+    if dtype.kind not in (*TYPES, "O") or dtype.itemsize * found.size > LARGEST:
+        raise DataError(f"the variable {told['name']!r} has the type {told['dtype']!r}, which none has")
     if told["form"] == "time":
         return found.astype(np.int64).view(dtype).reshape(shape)
     if told["form"] == "text":
@@ -218,7 +233,7 @@ def _header(mapping: Any) -> dict[str, Any]:
     try:
         header = json.loads(str(mapping[HEADER]))
         schema = header["schema"]
-    except (KeyError, TypeError, ValueError, IndexError):
+    except (KeyError, TypeError, ValueError, IndexError, RecursionError):
         raise DataError(
             "this is no result from an AnnData object: pass adata.uns[NAME], where "
             "scaleshift.report.to_uns(result) was put"

@@ -1,5 +1,6 @@
 """Results in AnnData's uns: written to .h5ad and .zarr, read again, and the same as before."""
 
+import contextlib
 import json
 import warnings
 
@@ -146,3 +147,39 @@ def test_a_part_that_is_missing_or_of_another_version_is_told():
     newer = json.loads(stored["scaleshift"]) | {"schema": "scaleshift.result/2"}
     with pytest.raises(ss.DataError, match=r"scaleshift.result/2.*update"):
         from_uns({**stored, "scaleshift": json.dumps(newer)})
+
+
+OF_A_VARIABLE = {
+    "dtype": ["|V8", "<U900000000", "nonsense", None, "<c16", "i4,O"],
+    "shape": [None, [-1], [2**62, 2**62], "x"],
+    "dims": [None, 7, ["a", "a"]],
+    "form": [None, "json", "time"],
+    "key": [None, [], "scaleshift"],
+    "name": [None, [1]],
+    "coordinate": [7],
+}
+OF_THE_HEADER = {"variables": [7, ["<script>", {}]], "attrs": [[1]], "frame": [["nothing"]]}
+
+
+@pytest.mark.parametrize("key", [*OF_A_VARIABLE, *OF_THE_HEADER])
+def test_a_forged_dictionary_is_read_or_refused_in_a_line(key):
+    stored = to_uns(every()["proportions"][1])
+    header = json.loads(stored["scaleshift"])
+    for value in OF_THE_HEADER.get(key, []) + OF_A_VARIABLE.get(key, []):
+        of_each = {"variables": [told | {key: value} for told in header["variables"]]}
+        forged = header | (of_each if key in OF_A_VARIABLE else {key: value, "extension": 7})
+        with contextlib.suppress(ss.DataError):
+            assert from_uns(stored | {"scaleshift": json.dumps(forged)}) is not None
+
+
+def test_a_type_that_would_fill_the_memory_is_refused():
+    stored = to_uns(every()["proportions"][1])
+    forged = stored["scaleshift"].replace('"<f8"', '"<U500000000"')
+    with pytest.raises(ss.DataError, match="which none has"):
+        from_uns(stored | {"scaleshift": forged})
+
+
+@pytest.mark.parametrize("header", ["", "[", "[" * 200_000, "7", "null", '{"schema": []}', b"\xff", 7, None])
+def test_what_has_no_header_is_no_result(header):
+    with pytest.raises(ss.DataError):
+        ss.report.from_uns({"scaleshift": header})

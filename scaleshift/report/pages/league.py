@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 
 from scaleshift.blocks.sizes import count
+from scaleshift.report import about
 from scaleshift.report.names import short
 from scaleshift.report.pages.cautions import HEADING, by_reason
 from scaleshift.report.pages.downloads import csv_of
@@ -30,7 +31,8 @@ LONGEST_NAME = 48  # of what was left out
 
 def title(result: xr.Dataset) -> tuple[str, str]:
     """Heading of the page, and what stands below it."""
-    cells = f"{int(result.attrs.get('n_cells', 0)):,} labelled cells"
+    n = about.number(result.attrs.get("n_cells"))
+    cells = "labelled cells" if n is None else f"{n:,.0f} labelled cells"
     of = f" of {result.attrs['study']}" if "study" in result.attrs else ""
     methods = count(result.sizes["method"], "method", "methods")
     return "Which method suits these samples?", f"{methods}, tried on {cells}{of}"
@@ -82,6 +84,7 @@ def _errors(result: xr.Dataset) -> Grid:
         Column("CPU s", "number"),
         Column("recommended"),
     ]
+    best = str(result.attrs["recommendation"])
     rows = []
     for i, method in enumerate(result["method"].values.tolist()):
         known = coverage[i][np.isfinite(coverage[i])]
@@ -92,7 +95,7 @@ def _errors(result: xr.Dataset) -> Grid:
                 *(give_or_take(*ends, "{:.1f}".format) for ends in zip(error[i], spread[i], strict=True)),
                 number(float(known.mean()) if known.size else np.nan, 0),
                 number(float(result["seconds"].isel(method=i).sum())),
-                Cell("recommended" if str(method) == str(result.attrs["recommendation"]) else ""),
+                Cell("recommended" if str(method) == best else ""),
             ]
         )
     drawn = "A dot and its line are an error and its standard error, over what is left out or over draws"
