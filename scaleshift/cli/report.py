@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from scaleshift.cli import options
+from scaleshift.cli import options, printing
 from scaleshift.cli.helping import Verb
 from scaleshift.cli.results import PAGE, results_of
 
@@ -37,12 +37,10 @@ def report(result: Path, output: Path | None, quiet: bool) -> None:
     tables that sort, filter and download, methods and seeds. These verbs leave one in their --output too.
     """
     from scaleshift.report import page
-    from scaleshift.report.names import printable
 
     found = results_of(result)
     is_group = (result / "zarr.json").exists()
     folder = output or (result.parent if is_group else result)
     options.make_folder(folder)
     page(found if len(found) > 1 else found[0], folder / PAGE)
-    if not quiet:
-        click.echo(printable(f"wrote {folder / PAGE}: open it in a browser"), err=True)
+    printing.say([f"wrote {folder / PAGE}: open it in a browser"], quiet)
