@@ -25,6 +25,7 @@ Facts = dict[str, str | Mapping[str, str]]  # a few words each, or a table of th
 
 WIDTH = 80  # characters of a line, as of scikit-learn's
 MOST_ROWS = 20  # of a table in HTML
+LONGEST = 500  # characters in a cell of it
 # Colours are the notebook's own, whether it is light or dark.
 BORDER = "1px solid rgba(128, 128, 128, .5)"
 CARD = f"display: inline-block; border: {BORDER}; border-radius: 4px; padding: .5em .8em; max-width: 60em"
@@ -76,10 +77,11 @@ class Fitted(BaseEstimator, ABC):
 
     def _html_repr(self) -> str:
         """What scikit-learn's `_repr_html_` and `_repr_mimebundle_` show, unless its display is "text"."""
-        begun = any(
-            name.endswith("_") for name in vars(self)
-        )  # scikit-learn asks all properties of a fitted one
-        return card(self, facts(self)) if begun else super()._html_repr()
+        begun = any(name.endswith("_") for name in vars(self))
+        if not begun:  # scikit-learn asks all properties of a fitted one, and estimators inside how they look
+            with contextlib.suppress(Exception):
+                return super()._html_repr()
+        return card(self, facts(self))
 
 
 def facts(model: Fitted) -> Facts:
@@ -150,12 +152,18 @@ def written(value: Any) -> str:
 def _table(rows: Mapping[str, str | Mapping[str, str]]) -> str:
     """A table in HTML, and tables in it; of more than `MOST_ROWS` the first ones."""
     shown = [
-        f'<tr><th scope="row" style="{CELL}; font-weight: normal; opacity: .8">{escape(name)}</th>'
-        f'<td style="{CELL}">{escape(words) if isinstance(words, str) else _table(words)}</td></tr>'
+        f'<tr><th scope="row" style="{CELL}; font-weight: normal; opacity: .8">{_escaped(name)}</th>'
+        f'<td style="{CELL}">{_escaped(words) if isinstance(words, str) else _table(words)}</td></tr>'
         for name, words in itertools.islice(rows.items(), MOST_ROWS)
     ]
     more = f"and {len(rows) - MOST_ROWS} more" if len(rows) > MOST_ROWS else ""
     return f'<table style="{TABLE}">{"".join(shown)}</table>{more}'
+
+
+def _escaped(words: str) -> str:
+    """Words for a cell: names in them may turn text round, or be endless."""
+    line = _one_line(words)
+    return escape(line if len(line) <= LONGEST else f"{line[: LONGEST - 3]}...")
 
 
 def _one_line(words: str | Mapping[str, str]) -> str:

@@ -151,6 +151,17 @@ def test_nothing_that_stands_in_place_of_a_learned_number_can_break_it(model):
             assert broken._repr_html_()
 
 
+class Unshowable(Ridge):
+    def __repr__(self, *_):
+        raise RuntimeError("no words")
+
+
+def test_an_estimator_inside_that_cannot_be_shown_does_not_hide_the_model():
+    for model in (ss.BBSE(Unshowable()), ss.PredictionError(Unshowable(), n_bootstrap=2).fit(X, SIDE)):
+        assert repr(model).startswith(type(model).__name__)
+        assert "Unshowable()" in model._repr_html_()
+
+
 def test_within_another_estimator_a_model_is_its_constructor_line():
     model = FITS["sparse AUC"]()
     line = BaseEstimator.__repr__(model)
@@ -183,6 +194,14 @@ def test_text_holds_no_control_characters_of_names():
     model = ss.DFM(random_state=0, bandwidth=1.0).fit(X, np.where(SIDE < 0, "a\x1b[2J\nb", "c"))
     assert "\x1b" not in repr(model)
     assert "a [2J b (300)" in repr(model)
+
+
+def test_the_card_holds_neither_control_characters_nor_all_of_an_endless_name():
+    labels = np.where(SIDE < 0, "a\x1b[2J\u202e\nb", "c" * 100_000)
+    html = ss.DFM(random_state=0, bandwidth=1.0).fit(X, labels)._repr_html_()
+    assert html.isprintable()
+    assert ">a [2J  b</th>" in html
+    assert len(html) < 10_000
 
 
 def test_rich_prints_the_text():

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from scaleshift.cli import completing, options, planned, printing, stopping, zarr_groups
+from scaleshift.cli import completing, html_page, options, planned, printing, stopping, zarr_groups
 from scaleshift.cli.auc_data import Asked, AucData, read
 from scaleshift.cli.helping import OneOf, Verb, in_section
+from scaleshift.cli.html_page import PAGE
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
-from scaleshift.cli.results import FEATURES, PAGE, PATH
+from scaleshift.cli.results import FEATURES, PATH
 from scaleshift.doing import doing
 
 if TYPE_CHECKING:
@@ -196,6 +197,7 @@ def _refuse_foreign(output: Path | None) -> None:
 
     if output is None:
         return
+    html_page.refuse_foreign(output)
     for name in (FEATURES, PATH):
         zarr_groups.refuse_foreign(output / name)
     if (output / MODEL).exists():
@@ -244,13 +246,13 @@ def write(model: Any, result: xr.Dataset, path_: xr.Dataset, output: Path) -> li
     """Write page, tables, picture, datasets and the model; the remark returned says what was written."""
     from scaleshift import report
 
-    report.auc_table(result, output / TABLE)
-    report.auc_path_table(path_, output / PATH_TABLE)
-    report.auc_plot(result, path_, output / PICTURE)
-    report.page([result, path_], output / PAGE)
-    zarr_groups.write(result, output / FEATURES)
-    zarr_groups.write(path_, output / PATH)
-    model.save(output / MODEL)
+    with html_page.after_all(output, result, path_):
+        report.auc_table(result, output / TABLE)
+        report.auc_path_table(path_, output / PATH_TABLE)
+        report.auc_plot(result, path_, output / PICTURE)
+        zarr_groups.write(result, output / FEATURES)
+        zarr_groups.write(path_, output / PATH)
+        model.save(output / MODEL)
     names = (PAGE, TABLE, PATH_TABLE, PICTURE, FEATURES, PATH, MODEL)
     return [printing.wrote(output / name for name in names)]
 

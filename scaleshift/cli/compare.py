@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scaleshift.cli import completing, options, printing, zarr_groups
+from scaleshift.cli import completing, html_page, options, printing, zarr_groups
 from scaleshift.cli.helping import OneOf, Verb, in_section
+from scaleshift.cli.html_page import PAGE
 from scaleshift.cli.opening import EVERY, Opening
 from scaleshift.cli.output import plain
-from scaleshift.cli.results import LEAGUE, PAGE
+from scaleshift.cli.results import LEAGUE
 from scaleshift.doing import doing
 from scaleshift.quantify.methods import available
 from scaleshift.spelling import meant
@@ -117,6 +118,9 @@ def compare(
 
     options.refuse_inside(output, store)
     options.make_folder(output)
+    if output is not None:
+        html_page.refuse_foreign(output)
+        zarr_groups.refuse_foreign(output / LEAGUE)
     with options.computing(scheduler, quiet):
         study = Opening(store, markers, scaling)
         cells = study.labelled(study.select(source, "--source"))
@@ -134,9 +138,9 @@ def write(result: xr.Dataset, output: Path) -> list[str]:
     """Write page, table and dataset; the remark returned says what was written."""
     from scaleshift import report
 
-    report.page(result, output / PAGE)
-    report.league(result, output / TABLE)
-    zarr_groups.write(result, output / LEAGUE)
+    with html_page.after_all(output, result):
+        report.league(result, output / TABLE)
+        zarr_groups.write(result, output / LEAGUE)
     return [printing.wrote(output / name for name in (PAGE, TABLE, LEAGUE))]
 
 

@@ -25,6 +25,21 @@ VALUE = re.compile(rf"(?P<before>\s*(?P<column>{WORD})\s*(?:==|!=)\s*)(?P<word>{
 LISTED = re.compile(rf"(?P<before>\s*(?P<column>{WORD})\s+in\s*\(\s*(?:{WORD}\s*,\s*)*)(?P<word>{OPEN})")
 OPERATOR = re.compile(rf"(?P<before>\s*(?P<column>{WORD})\s+)(?P<word>[=!in]*)")
 COLUMN = re.compile(rf"(?P<before>\s*)(?P<word>{OPEN})")
+BASH = r"""
+%(complete_func)s() {
+    local IFS=$'\n' type value
+    COMPREPLY=()
+    while IFS=',' read -r type value; do
+        case $type in
+            dir) compopt -o dirnames ;;
+            file) compopt -o default ;;
+            plain) COMPREPLY+=("$value") ;;
+        esac
+    done < <(env COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD %(complete_var)s=bash_complete "$1")
+}
+
+complete -o nosort -F %(complete_func)s %(prog_name)s
+"""  # click's own takes names for patterns of files, and backslashes away
 OPERATORS = ("== ", "!= ", "in (")
 
 
@@ -104,8 +119,9 @@ def outcome_names(store: str, incomplete: str) -> list[str]:
 
 
 def starting(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    """Those that begin as what is typed."""
-    return [CompletionItem(name) for name in dict.fromkeys(names) if name.startswith(incomplete)]
+    """Those that begin as what is typed; none of several lines, each of which a shell would take for one."""
+    shown = (name for name in dict.fromkeys(names) if name and name.isprintable())
+    return [CompletionItem(name) for name in shown if name.startswith(incomplete)]
 
 
 def between_commas(known: Callable[[str, str], Iterable[str]]) -> Callable[[str, str], Iterable[str]]:
@@ -201,15 +217,21 @@ outcomes = quietly(outcome_names)
 
 
 class Bash(BashComplete):
-    """Names with blanks, which bash takes for several words unless they are quoted."""
+    """Names as they are to be typed: a study's names come from files, and none of them may be run."""
+
+    source_template = BASH
 
     def format_completion(self, item: CompletionItem) -> str:
-        """Escaped, but within quotes; doubled, since `read` takes one backslash away."""
-        word = os.environ.get("COMP_WORDS", "").split("\n")[int(os.environ.get("COMP_CWORD", 0)) :][:1]
-        if item.type != "plain" or (word and word[0][:1] in ("'", '"')):
+        """Escaped by the quotes that the word begins with, if it does."""
+        if item.type != "plain":
             return super().format_completion(item)
-        escaped = re.sub(r"([^\w@%+=:,./-])", r"\\\\\1", item.value)
-        return f"{item.type},{escaped}"
+        word = os.environ.get("COMP_WORDS", "").split("\n")[int(os.environ.get("COMP_CWORD", 0)) :][:1]
+        quote = word[0][:1] if word else ""
+        if quote == "'":
+            typed = item.value.replace("'", r"'\''")
+        else:
+            typed = re.sub(r'(["$`\\])' if quote == '"' else r"([^\w@%+=:,./-])", r"\\\1", item.value)
+        return f"{item.type},{typed}"
 
 
 class Fish(FishComplete):

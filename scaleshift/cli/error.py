@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from scaleshift.cli import error_options, error_state, options, planned, printing, stopping, zarr_groups
+from scaleshift.cli import (
+    error_options,
+    error_state,
+    html_page,
+    options,
+    planned,
+    printing,
+    stopping,
+    zarr_groups,
+)
 from scaleshift.cli.error_data import Asked, Cells, NoCells, Source, Targets
 from scaleshift.cli.error_model import NAMES, open_named
 from scaleshift.cli.helping import Verb
+from scaleshift.cli.html_page import PAGE
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
 from scaleshift.cli.results import ERROR as RESULT
-from scaleshift.cli.results import PAGE
 from scaleshift.doing import doing
 from scaleshift.errors import DataError
 
@@ -155,6 +164,7 @@ def _refuse_foreign(output: Path | None) -> None:
 
     if output is None:
         return
+    html_page.refuse_foreign(output)
     zarr_groups.refuse_foreign(output / RESULT)
     if (output / FITTED).exists():
         persistence.load(output / FITTED)
@@ -282,19 +292,20 @@ def write(result: xr.Dataset, answer: Answer, output: Path) -> list[str]:
     """
     from scaleshift import persistence, report
 
-    report.error_table(result, output / TABLE)
-    report.error_plot(result, output / PICTURE, above=None if answer.watch is None else answer.watch.above)
-    report.page(result, output / PAGE)
-    zarr_groups.write(result, output / RESULT)
+    above = None if answer.watch is None else answer.watch.above
     names, remarks = [PAGE, TABLE, PICTURE, RESULT], []
-    try:
-        answer.monitor.model.save(output / FITTED)
-        names.append(FITTED)
-    except DataError:
-        remarks.append("what was learned of the model is not saved: refits need the source's cells")
-        if persistence.kind_of(output / FITTED) is not None:
-            shutil.rmtree(output / FITTED)
-            remarks.append(f"removed {output / FITTED}: an earlier run wrote it, this one has none")
+    with html_page.after_all(output, result):
+        report.error_table(result, output / TABLE)
+        report.error_plot(result, output / PICTURE, above=above)
+        zarr_groups.write(result, output / RESULT)
+        try:
+            answer.monitor.model.save(output / FITTED)
+            names.append(FITTED)
+        except DataError:
+            remarks.append("what was learned of the model is not saved: refits need the source's cells")
+            if persistence.kind_of(output / FITTED) is not None:
+                shutil.rmtree(output / FITTED)
+                remarks.append(f"removed {output / FITTED}: an earlier run wrote it, this one has none")
     return [printing.wrote(output / name for name in names), *remarks]
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scaleshift.cli import printing, zarr_groups
-from scaleshift.cli.results import GATED, PAGE, PROPORTIONS
+from scaleshift.cli import html_page, printing, zarr_groups
+from scaleshift.cli.html_page import PAGE
+from scaleshift.cli.results import GATED, PROPORTIONS
 from scaleshift.errors import DataError
 
 if TYPE_CHECKING:
@@ -75,27 +76,27 @@ def write(
     from scaleshift import report
     from scaleshift.report.files import replacing, write_csv
 
-    report.table(result, output / TABLE, parents=parents)
-    report.plot(result, output / PICTURE)
-    report.page(result if gated is None else [result, gated], output / PAGE)
-    zarr_groups.write(result, output / PROPORTIONS)
     written, remarks, missing = [PAGE, TABLE, PICTURE, PROPORTIONS], [], ""
-    if importlib.util.find_spec("openpyxl") is None:
-        missing = f'; {WORKBOOK} needs openpyxl: pip install "scaleshift[excel]"'
-    else:
-        try:
-            report.table(result, output / WORKBOOK, gated=gated, parents=parents)
-            written.append(WORKBOOK)
-        except DataError as error:
-            remarks.append(f"left out: {error}")
-    if gated is not None:
-        with replacing(output / GATED, ".csv") as temporary:
-            write_csv(gated, temporary, ["sample", "label"])
-        written.append(GATED)
-    stale = [output / name for name in (WORKBOOK, GATED) if name not in written and _is_ours(output / name)]
-    for path in stale:
-        path.unlink()
-        remarks.append(f"removed {path}: an earlier run wrote it, this one has none")
+    with html_page.after_all(output, *([result] if gated is None else [result, gated])):
+        report.table(result, output / TABLE, parents=parents)
+        report.plot(result, output / PICTURE)
+        zarr_groups.write(result, output / PROPORTIONS)
+        if importlib.util.find_spec("openpyxl") is None:
+            missing = f'; {WORKBOOK} needs openpyxl: pip install "scaleshift[excel]"'
+        else:
+            try:
+                report.table(result, output / WORKBOOK, gated=gated, parents=parents)
+                written.append(WORKBOOK)
+            except DataError as error:
+                remarks.append(f"left out: {error}")
+        if gated is not None:
+            with replacing(output / GATED, ".csv") as temporary:
+                write_csv(gated, temporary, ["sample", "label"])
+            written.append(GATED)
+        for name in (WORKBOOK, GATED):
+            if name not in written and _is_ours(output / name):
+                (output / name).unlink()
+                remarks.append(f"removed {output / name}: an earlier run wrote it, this one has none")
     wrote = printing.wrote(output / name for name in written)
     return [f"{wrote}{missing}", f"open {output / PAGE} in a browser", *remarks]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from scaleshift.cli import completing, options, planned, stopping, zarr_groups
+from scaleshift.cli import completing, html_page, options, planned, stopping, zarr_groups
 from scaleshift.cli.choice import AUTO, OPTIONS, Wanted
 from scaleshift.cli.helping import OneOf, Verb, in_section
 from scaleshift.cli.opening import EVERY, Opening
@@ -216,6 +216,7 @@ def quantify(
     options.refuse_inside(output, store)
     options.make_folder(None if plan_only else output)
     if output is not None:
+        html_page.refuse_foreign(output)
         zarr_groups.refuse_foreign(output / PROPORTIONS)
     with options.computing(scheduler, quiet), unfinished.alone():
         if plan_only:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from scaleshift.cli import options, printing
+from scaleshift.cli import html_page, options, printing
 from scaleshift.cli.helping import Verb
-from scaleshift.cli.results import PAGE, results_of
+from scaleshift.cli.html_page import PAGE
+from scaleshift.cli.results import reporting, results_of
 
 
 @click.command(
@@ -42,5 +43,7 @@ def report(result: Path, output: Path | None, quiet: bool) -> None:
     is_group = (result / "zarr.json").exists()
     folder = output or (result.parent if is_group else result)
     options.make_folder(folder)
-    page(found if len(found) > 1 else found[0], folder / PAGE)
+    html_page.refuse_foreign(folder)
+    with reporting(result):
+        page(found, folder / PAGE)
     printing.say([f"wrote {folder / PAGE}: open it in a browser"], quiet)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scaleshift import __version__
 from scaleshift.cli import zarr_groups
-from scaleshift.errors import DataError
+from scaleshift.errors import DataError, ScaleshiftError, one_line
 
 if TYPE_CHECKING:
     import xarray as xr
 
-PAGE = "report.html"
 PROPORTIONS, GATED = "proportions.zarr", "gated.csv"
 LEAGUE, SLICES, ERROR = "league.zarr", "slices.zarr", "error.zarr"
 FEATURES, PATH = "features.zarr", "path.zarr"
@@ -54,6 +56,20 @@ def results_of(path: Path) -> list[Any]:
     return found
 
 
+@contextlib.contextmanager
+def reporting(path: Path) -> Iterator[None]:
+    """Say where it was if a result is not as a verb wrote it: anything may be missing, or forged."""
+    try:
+        yield
+    except (ScaleshiftError, OSError):
+        raise
+    except Exception as error:
+        raise DataError(
+            f"{path} holds something else than what a verb of scaleshift {__version__} writes "
+            f"({type(error).__name__}: {one_line(error)}): run the verb again"
+        ) from error
+
+
 def _read(path: Path) -> xr.Dataset:
     result = zarr_groups.read(path)
     if zarr_groups.OURS not in result.attrs:
@@ -65,6 +81,9 @@ def _read(path: Path) -> xr.Dataset:
 def _gated(path: Path) -> Any:
     """Gated shares beside the estimated ones."""
     import pandas as pd
+
+    if path.is_symlink():
+        raise DataError(f"{path} is a link: put a copy of what it points to in its place")
 
     try:
         return pd.read_csv(path, dtype=COLUMNS, float_precision="round_trip")

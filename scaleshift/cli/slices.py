@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from scaleshift.cli import completing, options, planned, printing, stopping, trust, zarr_groups
+from scaleshift.cli import completing, html_page, options, planned, printing, stopping, trust, zarr_groups
 from scaleshift.cli.helping import OneOf, Verb, in_section
+from scaleshift.cli.html_page import PAGE
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
-from scaleshift.cli.results import PAGE
 from scaleshift.cli.results import SLICES as RESULT
 from scaleshift.cli.slice_data import Asked, SliceData, read
 from scaleshift.doing import doing
@@ -140,6 +140,7 @@ def slices(
     slicer.set_params(invalid=asked.invalid)
     options.refuse_inside(output, asked.store)
     options.make_folder(None if plan_only else output)
+    _refuse_foreign(output, memberships)
     with options.computing(scheduler, quiet), reading(asked.store):
         data = read(asked)
         if plan_only:
@@ -151,6 +152,19 @@ def slices(
         left_out = printing.left_out(slicer.n_invalid_, "row")
         written = [] if output is None else write(slicer, data, result, output, memberships)
     deliver(result, [*data.remarks, *left_out, *written], as_json, quiet)
+
+
+def _refuse_foreign(output: Path | None, memberships: bool) -> None:
+    """Raise before a long fit where its results could not be written."""
+    from scaleshift import persistence
+
+    if output is None:
+        return
+    html_page.refuse_foreign(output)
+    for name in (RESULT, *([MEMBERSHIPS] if memberships else [])):
+        zarr_groups.refuse_foreign(output / name)
+    if (output / SLICER).exists():
+        persistence.load(output / SLICER)
 
 
 def _plan(slicer: Any, data: SliceData) -> Plan:
@@ -199,18 +213,18 @@ def write(slicer: Any, data: SliceData, result: xr.Dataset, output: Path, member
     """
     from scaleshift import report
 
-    report.slice_table(result, output / TABLE)
-    report.slice_plot(result, output / PICTURE)
-    report.page(result, output / PAGE)
-    zarr_groups.write(result, output / RESULT)
-    slicer.save(output / SLICER)
     names, remarks = [PAGE, TABLE, PICTURE, RESULT, SLICER], []
-    if memberships:
-        zarr_groups.write(_memberships(slicer, data, result), output / MEMBERSHIPS)
-        names.append(MEMBERSHIPS)
-    elif zarr_groups.is_ours(output / MEMBERSHIPS):
-        shutil.rmtree(output / MEMBERSHIPS)
-        remarks.append(f"removed {output / MEMBERSHIPS}: an earlier run wrote it, this one has none")
+    with html_page.after_all(output, result):
+        report.slice_table(result, output / TABLE)
+        report.slice_plot(result, output / PICTURE)
+        zarr_groups.write(result, output / RESULT)
+        slicer.save(output / SLICER)
+        if memberships:
+            zarr_groups.write(_memberships(slicer, data, result), output / MEMBERSHIPS)
+            names.append(MEMBERSHIPS)
+        elif zarr_groups.is_ours(output / MEMBERSHIPS):
+            shutil.rmtree(output / MEMBERSHIPS)
+            remarks.append(f"removed {output / MEMBERSHIPS}: an earlier run wrote it, this one has none")
     return [printing.wrote(output / name for name in names), *remarks]
 
 

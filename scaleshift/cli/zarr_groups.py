@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 OURS = "scaleshift_version"  # attribute of what is written here
+LARGEST = 2**31  # bytes: a forged store tells any size
 ORDER = "variables"  # attribute: their names in order, which a folder does not keep
 
 
@@ -60,7 +61,10 @@ def read(path: Path) -> xr.Dataset:
 
     try:
         store = store_at(os.fspath(path), read_only=True)
-        found = xr.open_zarr(store, zarr_format=3, consolidated=False, chunks=None).load()
+        lazy = xr.open_zarr(store, zarr_format=3, consolidated=False, chunks=None)
+        if lazy.nbytes > LARGEST:
+            raise DataError(f"{lazy.nbytes:,} bytes are no result")
+        found = lazy.load()
     except Exception as error:  # whatever xarray and zarr make of something else
         raise DataError(f"{path} cannot be read as a Zarr v3 group ({one_line(error)})") from error
     order = {name: i for i, name in enumerate(_names(found.attrs.pop(ORDER, "[]")))}
@@ -78,21 +82,23 @@ def _plain(values: xr.Variable) -> xr.Variable:
 def _names(text: Any) -> list[str]:
     try:
         return [str(name) for name in json.loads(text)]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return []
 
 
 def refuse_foreign(path: Path) -> None:
     """Raise DataError where something stands that `write` did not leave."""
-    if path.exists() and not is_ours(path):
+    if os.path.lexists(path) and not is_ours(path):
         raise DataError(
             f"{path} is there, and scaleshift did not write it: choose another --output, or delete it"
         )
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a folder is what `write` leaves."""
+    """Whether a folder is what `write` leaves; never one that a link leads to."""
+    if path.is_symlink() or not (path / "zarr.json").is_file():  # to open a pipe would wait
+        return False
     try:
         return OURS in json.loads((path / "zarr.json").read_bytes())["attributes"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False

@@ -85,16 +85,53 @@ def made(result: xr.Dataset) -> list[list[Any]]:
     return rows
 
 
+def parameters(result: xr.Dataset) -> dict[str, Any]:
+    """Parameters that a result tells; none where it does not, or not as it should: a store may be forged.
+
+    Examples
+    --------
+    >>> parameters(xr.Dataset(attrs={"parameters": '{"level": 0.9}'}))
+    {'level': 0.9}
+    >>> parameters(xr.Dataset(attrs={"parameters": "forged"}))
+    {}
+    """
+    found = _from_json(result.attrs.get("parameters"))
+    return found if isinstance(found, dict) else {}
+
+
+def number(value: Any) -> float | None:
+    """A number that an attribute tells; None where it tells none.
+
+    Examples
+    --------
+    >>> number("0.9"), number([1]), number(None)
+    (0.9, None, None)
+    """
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
 def _attribute(name: str, value: Any) -> Iterator[list[Any]]:
-    """Rows of one attribute: one an entry of a list, one a parameter that was set."""
+    """Rows of one attribute: one an entry of a list, one a parameter that was set; else what stands there."""
     heading = ATTRIBUTES.get(name, name)
-    if name in LISTS:
-        yield from ([heading, item] for item in json.loads(value) or ["none"])
-    elif name == "parameters":
-        given = {key: item for key, item in json.loads(value).items() if item is not None}
+    told = _from_json(value) if name in (*LISTS, "parameters") else None
+    if name in LISTS and isinstance(told, list):
+        yield from ([heading, _plain(item)] for item in told or ["none"])
+    elif name == "parameters" and isinstance(told, dict):
+        given = {key: item for key, item in told.items() if item is not None}
         yield from ([f"{heading} {key}", _plain(item)] for key, item in given.items())
     else:
         yield [heading, value]
+
+
+def _from_json(text: Any) -> Any:
+    """What a text of JSON says; None where it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 def _plain(value: Any) -> Any:

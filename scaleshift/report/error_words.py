@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import xarray as xr
 
+from scaleshift.report import about
 from scaleshift.report.names import printable, short
 
 JOINT = "; "  # between the reasons of a flag
@@ -137,10 +136,7 @@ def of_source(result: xr.Dataset) -> list[str]:
 
 def level(result: xr.Dataset) -> float | None:
     """How often an interval should hold the error, where the result tells."""
-    try:
-        return float(json.loads(result.attrs["parameters"])["level"])
-    except (KeyError, ValueError, TypeError):
-        return None
+    return about.number(about.parameters(result).get("level"))
 
 
 def of_loss(result: xr.Dataset) -> str:

@@ -61,7 +61,7 @@ def league(result: xr.Dataset, path: str | os.PathLike[str] | None = None) -> pd
     best_first = ranked(result)
     rows = best_first[list(COLUMNS)].reset_coords(drop=True).to_dataframe(dim_order=["method", "setting"])
     rows = rows.reset_index()
-    rows.insert(1, "recommended", rows["method"] == result.attrs["recommendation"])
+    rows.insert(1, "recommended", rows["method"] == str(result.attrs["recommendation"]))
     rows.insert(2, "score", np.repeat(best_first["score"].values, best_first.sizes["setting"]))
     if path is not None:
         with replacing(path, ".csv") as temporary:

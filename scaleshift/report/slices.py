@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scaleshift.errors import DataError
-from scaleshift.report import drawing
+from scaleshift.report import about, drawing
 from scaleshift.report.files import replacing, write_csv, write_png
 from scaleshift.report.names import printable, short
 from scaleshift.report.printed import Printed
@@ -161,8 +161,9 @@ def caption(result: xr.Dataset, errors: bool) -> str:
     parts = []
     if errors and "overall_error_rate" in result:
         parts.append(f"errors overall: {100 * float(result['overall_error_rate']):.2g} %")
-    if errors and "level" in result.attrs:
-        parts.append(f"intervals at {100 * float(result.attrs['level']):g} %")
+    level = about.number(result.attrs.get("level"))
+    if errors and level is not None:
+        parts.append(f"intervals at {100 * level:g} %")
     parts.append(Q_CAPTION)
     if "judged_by" in result.attrs:
         parts.append(f"judged by {result.attrs['judged_by']}")

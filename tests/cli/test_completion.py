@@ -190,6 +190,49 @@ def test_a_real_bash_completes(bash, words, names):
     assert bash(*words) == names
 
 
+EVIL = [
+    "$(touch canary)",
+    "`touch canary`",
+    'a"b',
+    "a'b",
+    "a\\",
+    "*",
+    "~",
+    "x;touch canary",
+    "a  b",
+    "!!",
+    "-n",
+    "#",
+]
+NO_LINES = ["a\nplain,;touch canary", "a\rb", "\x1b[2J", "a\u202eb", "a\tb"]
+
+
+@pytest.fixture
+def hostile(folder):
+    """A study whose labels a shell would run, expand or take for several."""
+    path = folder / "hostile.zarr"
+    if not path.exists():
+        labels = np.array([*EVIL, *NO_LINES], object)
+        ss.write_cells(ss.as_cells(np.ones((34, 1)), sample=["S"] * 34, label=np.tile(labels, 2)), path)
+    return path.name
+
+
+@pytest.mark.parametrize("quote", ["", "'", '"'])
+def test_a_name_that_bash_has_completed_is_that_name_and_is_not_run(bash, hostile, folder, quote):
+    typed = bash("auc", hostile, "--positive", quote)
+    assert len(typed) == len(EVIL)
+    for word in typed:
+        script = f"printf %s {quote}{word}{quote}"
+        done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, cwd=folder)
+        assert done.stdout in EVIL
+    assert not (folder / "canary").exists()
+
+
+def test_a_name_of_several_lines_is_offered_to_no_shell(completed, hostile):
+    for shell in ("bash", "zsh", "fish"):
+        assert sorted(completed("auc", hostile, "--positive", "", shell=shell)) == sorted(EVIL)
+
+
 def test_completing_names_of_a_study_imports_neither_pandas_nor_dask(folder):
     environment = {
         **os.environ,

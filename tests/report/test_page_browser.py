@@ -7,6 +7,8 @@ import time
 
 import numpy as np
 import pytest
+from every_kind import DATASETS, every
+from evil import renamed
 
 import scaleshift as ss
 
@@ -22,6 +24,7 @@ pytestmark = pytest.mark.skipif(
     BROWSER is None or DRIVER is None,
     reason="no Chromium with its driver: apt install chromium chromium-driver",
 )
+KINDS = [*(name for name in DATASETS if name != "replicates of a closed form"), "gates"]
 EVIL = "<script>window.evil = 1</script><img src=x onerror='window.evil = 1'>"
 LABEL = "B\"><b onmouseover='window.evil = 1'>"
 
@@ -248,3 +251,18 @@ def test_tables_after_a_chart_work_too(browser, tmp_path):
         assert grid.find_elements(By.CSS_SELECTOR, "th button")
         assert grid.find_elements(By.CSS_SELECTOR, "input[type=search]")
     assert browser.get_log("browser") == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_name_of_any_result_runs(browser, tmp_path, kind):
+    path = tmp_path / "report.html"
+    ss.report.page(renamed(every()[kind][1]), path)
+    browser.get_log("performance")
+    browser.get(path.as_uri())
+    for element in browser.find_elements(By.CSS_SELECTOR, "td[title], th[title]")[:3]:
+        browser.execute_script("arguments[0].dispatchEvent(new Event('mouseover'))", element)
+    assert browser.execute_script("return window.evil ?? null") is None
+    assert browser.get_log("browser") == []
+    asked = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    urls = [one["params"]["request"]["url"] for one in asked if one["method"] == "Network.requestWillBeSent"]
+    assert set(urls) == {path.as_uri()}

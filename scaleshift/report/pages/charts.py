@@ -26,8 +26,11 @@ def drawn(chart: Chart) -> Markup:
     >>> svg.startswith("<svg"), "&lt;AUC&gt;" in svg
     (True, True)
     """
-    xs = [point.x for point in chart.points]
-    ys = [y for point in chart.points for y in (point.y, point.low, point.high) if y is not None]
+    points = [point for point in chart.points if _can_be_drawn(point, chart.logarithmic)]
+    if not points:
+        return Markup("")
+    xs = [point.x for point in points]
+    ys = [y for point in points for y in (point.y, point.low, point.high) if y is not None]
     x = _Axis(min(xs), max(xs), LEFT, WIDTH - RIGHT, chart.logarithmic)
     y = _Axis(min(ys), max(ys), HEIGHT - BOTTOM, TOP)
     text = Markup("<text x='{:.1f}' y='{:.1f}' class='{}'>{}</text>")
@@ -41,12 +44,17 @@ def drawn(chart: Chart) -> Markup:
     body += [text.format(x.at(tick), HEIGHT - BOTTOM + 18, "middle", f"{tick:g}") for tick in _spread(xs, x)]
     body.append(text.format((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, "middle", chart.x_label))
     body.append(text.format(4, TOP - 2, "start", chart.y_label))
-    line = " ".join(f"{x.at(point.x):.1f},{y.at(point.y):.1f}" for point in chart.points)
+    line = " ".join(f"{x.at(point.x):.1f},{y.at(point.y):.1f}" for point in points)
     body.append(Markup("<polyline points='{}'/>").format(line))
-    body += [_dot(point, x, y) for point in chart.points]
+    body += [_dot(point, x, y) for point in points]
     return Markup("<svg viewBox='0 -6 {} {}' role='img' aria-label='{}'>{}</svg>").format(
         WIDTH, HEIGHT + 6, printable(chart.caption), Markup("").join(body)
     )
+
+
+def _can_be_drawn(point: Point, logarithmic: bool) -> bool:
+    ends = [point.x, point.y, *(end for end in (point.low, point.high) if end is not None)]
+    return all(map(math.isfinite, ends)) and (point.x > 0 or not logarithmic)
 
 
 def _dot(point: Point, x: _Axis, y: _Axis) -> Markup:

@@ -53,7 +53,7 @@ def sections(result: xr.Dataset) -> list[Section]:
         Section("Samples", [_samples(result)]),
         Section("Which markers moved?", _moved(result)),
     ]
-    if "class_shift" in result:
+    if "class_shift" in result and result["class_shift"].size:
         found.append(Section("Which classes moved?", _classes(result)))
     if "unknown_profile" in result and np.isfinite(result["unknown_profile"].values).any():
         found.append(Section("Where are the unknown cells?", _unknown(result)))

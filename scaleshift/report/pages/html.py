@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from scaleshift.report.names import printable, short
 from scaleshift.report.pages import cells, charts, colours
-from scaleshift.report.pages.parts import Section
+from scaleshift.report.pages.parts import Cell, Grid, Section
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-MOST_ROWS = 3_000  # of a table; its download has all
+MOST_ROWS, MOST_CELLS = 3_000, 60_000  # of a table, for a browser's sake; its download has all
 
 
 def rendered(title: str, lead: str, sections: Sequence[Section]) -> str:
@@ -50,7 +50,6 @@ def rendered(title: str, lead: str, sections: Sequence[Section]) -> str:
             style=_file("page.css") + colours.rules(),
             script=script,
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            most_rows=MOST_ROWS,
         )
     )
 
@@ -67,9 +66,14 @@ def _templates() -> Environment:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    found.filters.update(packed=_packed, drawn=charts.drawn, kind=_kind, short=_short)
+    found.filters.update(packed=_packed, drawn=charts.drawn, kind=_kind, short=_short, shown=_shown)
     found.globals.update(cell=cells.drawn)
     return found
+
+
+def _shown(grid: Grid) -> Sequence[Sequence[Cell]]:
+    """Rows that stand on the page."""
+    return grid.rows[: max(1, min(MOST_ROWS, MOST_CELLS // max(1, len(grid.columns))))]
 
 
 def _kind(part: Any) -> str:

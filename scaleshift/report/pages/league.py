@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+from scaleshift.report import about
 from scaleshift.report.names import short
 from scaleshift.report.pages.cautions import HEADING, by_reason
 from scaleshift.report.pages.downloads import csv_of
@@ -29,7 +30,8 @@ LONGEST_NAME = 48  # of what was left out
 
 def title(result: xr.Dataset) -> tuple[str, str]:
     """Heading of the page, and what stands below it."""
-    cells = f"{int(result.attrs.get('n_cells', 0)):,} labelled cells"
+    n = about.number(result.attrs.get("n_cells"))
+    cells = "labelled cells" if n is None else f"{n:,.0f} labelled cells"
     of = f" of {result.attrs['study']}" if "study" in result.attrs else ""
     return "Which method suits these samples?", f"{result.sizes['method']} methods, tried on {cells}{of}"
 
@@ -80,6 +82,7 @@ def _errors(result: xr.Dataset) -> Grid:
         Column("CPU s", "number"),
         Column("recommended"),
     ]
+    best = str(result.attrs["recommendation"])
     rows = []
     for i, method in enumerate(result["method"].values.tolist()):
         known = coverage[i][np.isfinite(coverage[i])]
@@ -90,7 +93,7 @@ def _errors(result: xr.Dataset) -> Grid:
                 *(_error(*ends) for ends in zip(error[i], spread[i], strict=True)),
                 number(float(known.mean()) if known.size else np.nan, 0),
                 number(float(result["seconds"].isel(method=i).sum())),
-                Cell("recommended" if str(method) == str(result.attrs["recommendation"]) else ""),
+                Cell("recommended" if str(method) == best else ""),
             ]
         )
     drawn = "A dot and its line are an error and its standard error, over what is left out or over draws"

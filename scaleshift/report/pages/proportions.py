@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import pandas as pd
 import xarray as xr
 
 from scaleshift.quantify.flags import JOINT, REASONS, codes
+from scaleshift.report import about
 from scaleshift.report.legend import letters
 from scaleshift.report.metadata import sample_columns
 from scaleshift.report.pages import colours
@@ -58,7 +58,7 @@ def sections(result: xr.Dataset) -> list[Section]:
         Section("Proportions", [_shares(result)]),
         Section("What deserves caution", [_reasons(result)]),
     ]
-    if "shift" in result:
+    if "shift" in result and result["shift"].size:
         found.append(Section("Which markers moved?", _moved(result)))
     return [*found, made(result)]
 
@@ -79,8 +79,10 @@ def _figures(result: xr.Dataset) -> Figures:
 def _intervals(result: xr.Dataset) -> Words:
     said = [f"Method: {result.attrs['choice']}."] if "choice" in result.attrs else []
     if np.isfinite(result["proportion_low"].values).any():
-        level = 100 * json.loads(result.attrs.get("parameters", "{}")).get("level", 0.95)
-        said.append(f"Intervals of {level:g} % {INTERVALS[result.attrs.get('resampled', 'cells')]}")
+        level = about.number(about.parameters(result).get("level"))
+        of = "" if level is None else f" of {100 * level:g} %"
+        hold = INTERVALS.get(str(result.attrs.get("resampled", "cells")), "")
+        said.append(f"Intervals{of} {hold}" if hold else f"Intervals{of}.")
     else:
         said.append("No intervals were computed.")
     return Words(said)
