@@ -64,7 +64,8 @@ def inline_math(writer: Any, node: Any) -> None:
 
 def block_math(writer: Any, node: Any) -> None:
     """A formula of its own."""
-    writer.body.append(f'<div class="math">{mathml(node, "block")}</div>')
+    style = "overflow-y: hidden; padding: .4em 0"  # the theme's boxes scroll, and limits of sums stand out
+    writer.body.append(f'<div class="math" style="{style}">{mathml(node, "block")}</div>')
     raise SkipNode
 
 

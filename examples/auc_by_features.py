@@ -32,7 +32,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
 import scaleshift as ss
-from scaleshift.report.plot import PALETTE
+from scaleshift.report.proportion_bars import PALETTE
 
 ORANGE, SKY, GREEN, _, BLUE, RED, PINK = PALETTE
 SIZES = (2, 5, 10, 15, 20, 30, 40, 60, 80, 100)

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 import scaleshift as ss
 from scaleshift.datasets import make_label_shift
-from scaleshift.report.plot import PALETTE
+from scaleshift.report.proportion_bars import PALETTE
 
 ORANGE, SKY, GREEN, _, BLUE, RED, PINK = PALETTE
 NOISES = {"background": "uniform", "far": "a far Gaussian", "near": "a near Gaussian"}

@@ -19,7 +19,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import scaleshift as ss
-from scaleshift.report.plot import PALETTE
+from scaleshift.report.proportion_bars import PALETTE
 
 ROWS, FEATURES, TARGET_ROWS, PLANTED, SIGNAL = 100, 50, 1_000, 12, 3.0
 SCALES = (1.0, 1.5, 2.0, 3.0, 4.0)

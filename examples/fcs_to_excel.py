@@ -15,8 +15,9 @@ The same on the command line; both give the same numbers, to the last bit:
     scaleshift quantify study.zarr --source "gated == true" --method open-set --output results
 
 Printed are what `check` has to say, the table (a share of all cells by sample and label; letters are flags,
-explained below it), and how far the estimates are from the gates of the sample kept as a check. The
-workbook has the sheets percent, counts, low, high (the ends of the intervals), flags, gated and about.
+explained below it), and how far the estimates are from the gates of the sample kept as a check: they are
+near, though that sample has a flag, which tells of a doubt and not of an error. The workbook has the sheets
+percent, counts, low, high (the ends of the intervals), flags, gated and about.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ def write_files(folder: Path, n: int) -> None:
 def make_study(folder: Path, meta: Path, labels: Path, store: Path) -> None:
     """Check, ingest, label: files that cannot be used are told and left out."""
     plan = ss.check(folder, meta=meta)
-    print(f"{len(plan.counts)} samples, {sum(plan.counts.values()):,} cells, {plan.columns.markers}")
+    markers = ", ".join(plan.columns.markers)
+    print(f"{len(plan.counts)} samples, {sum(plan.counts.values()):,} cells, {markers}")
     for said in (*plan.said, *plan.problems):
         print(f"- {said}")
     ss.ingest(folder, store, meta=meta, errors="skip")

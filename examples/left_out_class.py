@@ -22,7 +22,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import scaleshift as ss
-from scaleshift.report.plot import PALETTE
+from scaleshift.report.proportion_bars import PALETTE
 
 ALL = "none: all classes known"
 METHODS = {

@@ -28,7 +28,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 import scaleshift as ss
-from scaleshift.report.plot import PALETTE
+from scaleshift.report.proportion_bars import PALETTE
 from scaleshift.slices import metrics, synthetic
 
 KINDS = {"rare": "rare cluster", "correlation": "correlation", "noisy": "noisy labels"}

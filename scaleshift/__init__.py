@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         ChunkError,
         ClusterError,
         DataError,
+        DoesNotFitError,
         NotIdentifiableError,
         ScaleshiftError,
         SchemaError,
@@ -62,6 +63,7 @@ __all__ = [
     "ClassifyAndCount",
     "ClusterError",
     "DataError",
+    "DoesNotFitError",
     "DominoSlicer",
     "DyS",
     "EnergyKernel",
@@ -133,7 +135,15 @@ _HOMES = {
     "roc_auc": "scaleshift.auc.roc",
     "write_cells": "scaleshift.cells",
     **dict.fromkeys(
-        ["ChunkError", "ClusterError", "DataError", "NotIdentifiableError", "ScaleshiftError", "SchemaError"],
+        [
+            "ChunkError",
+            "ClusterError",
+            "DataError",
+            "DoesNotFitError",
+            "NotIdentifiableError",
+            "ScaleshiftError",
+            "SchemaError",
+        ],
         "scaleshift.errors",
     ),
 }

@@ -24,8 +24,8 @@ class DataError(ScaleshiftError, ValueError):
     >>> try:
     ...     ss.DFM().fit([[0.0], [float("nan")]], ["B", "T"])
     ... except ss.DataError as error:
-    ...     print(str(error)[:63])
-    NaN or infinite values by column: column 0: 1; first rows 1. Me
+    ...     print(str(error).partition(". ")[0])
+    NaN or infinite values by column: column 0: 1; first rows 1
     """
 
 
@@ -92,7 +92,19 @@ class ClusterError(ScaleshiftError, RuntimeError):
 
 
 class DoesNotFitError(ScaleshiftError, MemoryError):
-    """A job needs more memory than there is, and this is known before it runs."""
+    """A job needs more memory than there is, and this is known before it runs: says what would fit.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import scaleshift as ss
+    >>> X, y = da.zeros((1_000_000, 1_000_000), chunks=-1), da.arange(1_000_000) % 2
+    >>> try:
+    ...     ss.HDx().fit(X, y)
+    ... except ss.DoesNotFitError as error:
+    ...     print(str(error).partition(", would")[0])
+    1 block of 1,000,000 rows, 8 TB each
+    """
 
 
 def one_line(error: object) -> str:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-from rich.console import Console
 
-from scaleshift.cli import completing, html_page, options, planned, stopping, zarr_groups
+from scaleshift.cli import completing, html_page, options, planned, printing, stopping, zarr_groups
 from scaleshift.cli.auc_data import Asked, AucData, read
 from scaleshift.cli.helping import OneOf, Verb, in_section
 from scaleshift.cli.html_page import PAGE
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
+from scaleshift.cli.results import FEATURES, PATH
 from scaleshift.doing import doing
 
 if TYPE_CHECKING:
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
     from scaleshift.blocks.plan import Plan
 
-MIN_WIDTH = 80
 TABLE, PATH_TABLE, PICTURE = "features.csv", "path.csv", "auc.png"
-FEATURES, PATH, MODEL = "features.zarr", "path.zarr", "ranking"
+MODEL = "ranking"
 
 SAME_SAMPLES = "held-out cells are of the same samples: --by-sample tells of samples not seen"
 
@@ -214,10 +213,7 @@ def _plan(model: Any, data: AucData, by_sample: bool) -> Plan:
 
 def _of_fit(model: Any, data: AucData, settings: dict[str, Any], by_sample: bool) -> list[str]:
     """What is to be said of what was done otherwise than asked."""
-    remarks = []
-    if model.n_invalid_:
-        rows = "1 cell holds" if model.n_invalid_ == 1 else f"{model.n_invalid_} cells hold"
-        remarks.append(f"{rows} NaN or infinite values: left out")
+    remarks = printing.left_out(model.n_invalid_, "cell")
     if data.cells.sizes["sample"] > 1 and settings["cv"] is not None and not by_sample:
         remarks.append(SAME_SAMPLES)
     if settings["k"] is not None and np.max(settings["k"]) > model.n_features_in_:
@@ -257,22 +253,19 @@ def write(model: Any, result: xr.Dataset, path_: xr.Dataset, output: Path) -> li
         zarr_groups.write(result, output / FEATURES)
         zarr_groups.write(path_, output / PATH)
         model.save(output / MODEL)
-    paths = [str(output / name) for name in (PAGE, TABLE, PATH_TABLE, PICTURE, FEATURES, PATH, MODEL)]
-    return [f"wrote {', '.join(paths[:-1])} and {paths[-1]}"]
+    names = (PAGE, TABLE, PATH_TABLE, PICTURE, FEATURES, PATH, MODEL)
+    return [printing.wrote(output / name for name in names)]
 
 
 def deliver(result: xr.Dataset, path_: xr.Dataset, remarks: list[str], as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(result, path_), indent=2))
     else:
-        width = max(Console().width, MIN_WIDTH)  # a narrower terminal wraps lines, but no number is cut
-        Console(width=width).print(report.auc_text(result, path_, width=width))
-    for remark in [] if quiet else remarks:
-        click.echo(printable(remark), err=True)
+        printing.show(report.auc_text, result, path_)
+    printing.say(remarks, quiet)
 
 
 def to_json(result: xr.Dataset, path_: xr.Dataset) -> dict[str, Any]:

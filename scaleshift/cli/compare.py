@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
-from scaleshift.cli import completing, html_page, options, zarr_groups
+from scaleshift.cli import completing, html_page, options, printing, zarr_groups
 from scaleshift.cli.helping import OneOf, Verb, in_section
 from scaleshift.cli.html_page import PAGE
 from scaleshift.cli.opening import EVERY, Opening
@@ -23,7 +22,6 @@ from scaleshift.spelling import meant
 if TYPE_CHECKING:
     import xarray as xr
 
-MIN_WIDTH = 80
 TABLE = "league.csv"
 
 
@@ -52,7 +50,7 @@ scaleshift compare study.zarr --methods soft-landmarks,hard-landmarks
         "--source",
         default=EVERY,
         shell_complete=completing.selection,
-        help="Samples whose labels are compared on.",
+        help=f"Samples whose labels are compared on: {options.SELECTION}.",
     ),
     options.markers,
     click.option(
@@ -117,7 +115,6 @@ def compare(
     """
     from scaleshift import report
     from scaleshift.quantify import compare as compared
-    from scaleshift.report.names import printable
 
     options.refuse_inside(output, store)
     options.make_folder(output)
@@ -133,10 +130,8 @@ def compare(
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))
     else:
-        width = max(Console().width, MIN_WIDTH)  # a narrower terminal wraps lines, but no number is cut
-        Console(width=width).print(report.league_text(result, width=width))
-    for remark in [] if quiet else remarks:
-        click.echo(printable(remark), err=True)
+        printing.show(report.league_text, result)
+    printing.say(remarks, quiet)
 
 
 def write(result: xr.Dataset, output: Path) -> list[str]:
@@ -146,7 +141,7 @@ def write(result: xr.Dataset, output: Path) -> list[str]:
     with html_page.after_all(output, result):
         report.league(result, output / TABLE)
         zarr_groups.write(result, output / LEAGUE)
-    return [f"wrote {output / PAGE}, {output / TABLE} and {output / LEAGUE}"]
+    return [printing.wrote(output / name for name in (PAGE, TABLE, LEAGUE))]
 
 
 def to_json(result: xr.Dataset) -> dict[str, Any]:

@@ -34,13 +34,13 @@ scaleshift demo --output somewhere
         type=click.Path(file_okay=False, path_type=Path),
         default=Path("scaleshift-demo"),
         callback=options.folder,
-        help="Folder for the study, the tables and the picture.",
+        help="Folder for the study, the page, the tables and the picture.",
     ),
     options.as_json,
     options.quiet,
 )
 def demo(output: Path, as_json: bool, quiet: bool) -> None:
-    """Quantify the demo study: from labelled cells in a Zarr store to tables and a picture.
+    """Quantify the demo study: from labelled cells in a Zarr store to a page, tables and a picture.
 
     Mass cytometry of blood, four gated populations; what no gate holds is the unknown population.
     """

@@ -10,16 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-from click.core import ParameterSource
-from rich.console import Console
 
-from scaleshift.cli import error_options, error_state, html_page, options, planned, stopping, zarr_groups
+from scaleshift.cli import (
+    error_options,
+    error_state,
+    html_page,
+    options,
+    planned,
+    printing,
+    stopping,
+    zarr_groups,
+)
 from scaleshift.cli.error_data import Asked, Cells, NoCells, Source, Targets
 from scaleshift.cli.error_model import NAMES, open_named
 from scaleshift.cli.helping import Verb
 from scaleshift.cli.html_page import PAGE
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
+from scaleshift.cli.results import ERROR as RESULT
 from scaleshift.doing import doing
 from scaleshift.errors import DataError
 
@@ -31,9 +39,8 @@ if TYPE_CHECKING:
     from scaleshift.error.prediction_error import PredictionError
     from scaleshift.error.watch import Watch
 
-MIN_WIDTH = 80
 ALARM = 3  # exit code: done, and an alarm rang
-TABLE, PICTURE, RESULT, FITTED = "error.csv", "error.png", "error.zarr", "fitted"
+TABLE, PICTURE, FITTED = "error.csv", "error.png", "fitted"
 OF_MODEL = ("loss", "method", "generator", "alpha", "penalty", "scale", "cv", "n_bootstrap", "tol", "level")
 OF_FIT = (
     *OF_MODEL,
@@ -85,10 +92,10 @@ scaleshift error study.zarr --model multinomial --target "site == B" --output re
 scaleshift error study.zarr --model ols --outcome viability --source "day == 0" --by-sample
 scaleshift error study.zarr --model classifier.skops --target "batch == 7" --alarm-above 0.08
 
-Every night, with what came in that day; exit code 3 when the error was above 3 times in a row:
+Every night, with that day's cells; exit code 3 after three nights above .08:
 
-scaleshift error study.zarr --model ols --outcome age --state watched --alarm-above 0.08 --for 3
-scaleshift error today.zarr --state watched --forget 0.2
+scaleshift error study.zarr --model logistic --state watched --alarm-above 0.08 --for 3 --forget 1
+scaleshift error today.zarr --state watched
 """,
 )
 @options.store
@@ -135,7 +142,7 @@ def error(context: click.Context, store: str, **given: Any) -> None:
 
 def _check_usage(context: click.Context, store: str) -> None:
     """Refuse options that have no meaning together."""
-    given, passed = context.params, _passed(context, (*OF_ALARM, "forget"))
+    given, passed = context.params, options.passed(context, (*OF_ALARM, "forget"))
     state = given["state"]
     if state is None:
         if given["n"] > 1:
@@ -149,12 +156,6 @@ def _check_usage(context: click.Context, store: str) -> None:
     elif state.resolve().is_relative_to(Path(store).resolve()):
         raise click.UsageError(f"--state {state} lies in STORE itself: choose a folder beside it")
     options.refuse_inside(given["output"], store)
-
-
-def _passed(context: click.Context, names: tuple[str, ...]) -> dict[str, Any]:
-    """Those of the options that were passed."""
-    default = ParameterSource.DEFAULT
-    return {name: context.params[name] for name in names if context.get_parameter_source(name) is not default}
 
 
 def _refuse_foreign(output: Path | None) -> None:
@@ -182,13 +183,13 @@ def answered(context: click.Context, asked: Asked) -> Answer:
         raise click.UsageError(f"--plan is of a fit, and --state {given['state']} holds one: leave it out")
     else:
         flags = {parameter.name or "": parameter.opts[0] for parameter in context.command.params}
-        error_state.check(monitor, _passed(context, OF_FIT), flags, given["state"])
+        error_state.check(monitor, options.passed(context, OF_FIT), flags, given["state"])
         error_state.trust(monitor, given["trust"], given["trust_pickle"])
         try:
             new, remarks = error_state.targets(monitor, asked), []
         except NoCells as told:
             return Answer(monitor.answer, monitor, [str(told), NOTHING_NEW], is_new=False)
-    monitor.model.set_params(**_passed(context, ("forget", "invalid")))
+    monitor.model.set_params(**options.passed(context, ("forget", "invalid")))
     with doing("predicting the error"):
         monitor, result = error_state.update(monitor, new, _watch(context, monitor.watch))
     remarks += new.remarks
@@ -225,9 +226,7 @@ def _fitted(context: click.Context, asked: Asked) -> tuple[Monitor, Targets, lis
     remarks = [*found.remarks, *source.remarks]
     if len(source.samples) > 1 and given["groups"] is None:
         remarks.append(INDEPENDENT)
-    if model.n_invalid_:
-        rows = "1 source cell holds" if model.n_invalid_ == 1 else f"{model.n_invalid_} source cells hold"
-        remarks.append(f"{rows} NaN or infinite values: left out")
+    remarks += printing.left_out(model.n_invalid_, "source cell")
     fitted = {name: given[name] for name in OF_FIT}
     return Monitor(model, None, fitted, cells.opening.manifest.study, source.samples), targets, remarks
 
@@ -243,7 +242,7 @@ def _watch(context: click.Context, kept: Watch | None) -> Watch | None:
     """The alarm that was asked for, else the one that is kept."""
     from scaleshift.error.watch import Watch
 
-    passed = _passed(context, OF_ALARM)
+    passed = options.passed(context, OF_ALARM)
     if kept is not None:
         return kept.judging(**passed)
     if context.params["above"] is None:
@@ -307,8 +306,7 @@ def write(result: xr.Dataset, answer: Answer, output: Path) -> list[str]:
             if persistence.kind_of(output / FITTED) is not None:
                 shutil.rmtree(output / FITTED)
                 remarks.append(f"removed {output / FITTED}: an earlier run wrote it, this one has none")
-    paths = [str(output / name) for name in names]
-    return [f"wrote {', '.join(paths[:-1])} and {paths[-1]}", *remarks]
+    return [printing.wrote(output / name for name in names), *remarks]
 
 
 def deliver(answer: Answer, as_json: bool, quiet: bool) -> None:
@@ -319,12 +317,10 @@ def deliver(answer: Answer, as_json: bool, quiet: bool) -> None:
     if as_json:
         click.echo(json.dumps(to_json(answer), indent=2))
     else:
-        width = max(Console().width, MIN_WIDTH)  # a narrower terminal wraps lines, but no number is cut
-        Console(width=width).print(report.error_text(answer.result, width=width))
+        printing.show(report.error_text, answer.result)
         for line in alarm_in_words(answer):
             click.echo(printable(line))
-    for remark in [] if quiet else answer.remarks:
-        click.echo(printable(remark), err=True)
+    printing.say(answer.remarks, quiet)
 
 
 def alarm_in_words(answer: Answer) -> list[str]:

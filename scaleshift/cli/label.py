@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from scaleshift.cli import completing, options
+from scaleshift.cli import completing, options, printing
 from scaleshift.cli.helping import OneOf, Verb, in_section
 from scaleshift.doing import doing
 
@@ -120,13 +120,12 @@ def label(
         click.echo(json.dumps(report, indent=2))
     else:
         Console().print(_table(report))
-    if not quiet:
-        from scaleshift.report.names import printable
+    printing.say(map(_in_words, report["remarks"]), quiet)
 
-        for remark in report["remarks"]:
-            fix = f"; {remark['fix']}" if remark["fix"] else ""
-            text = f"{remark['level']}: {remark['place']}: {remark['text']}{fix}"
-            click.echo(printable(text), err=True)  # names of files and samples may hold control codes
+
+def _in_words(remark: Mapping[str, str]) -> str:
+    fix = f"; {remark['fix']}" if remark["fix"] else ""
+    return f"{remark['level']}: {remark['place']}: {remark['text']}{fix}"
 
 
 def _table(report: Mapping[str, Any]) -> Table:

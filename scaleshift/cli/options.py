@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from scaleshift.cli import clusters, completing
 from scaleshift.cli.helping import OneOf, in_section
@@ -102,6 +103,12 @@ def results(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def running(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Options that say how the work is done."""
     return in_section("Running", *options)
+
+
+def passed(context: click.Context, names: Iterable[str]) -> dict[str, Any]:
+    """Those of the options that were passed, by the names of their parameters."""
+    default = ParameterSource.DEFAULT
+    return {name: context.params[name] for name in names if context.get_parameter_source(name) is not default}
 
 
 def make_folder(output: Path | None) -> None:

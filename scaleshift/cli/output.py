@@ -7,13 +7,13 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scaleshift.cli import html_page, zarr_groups
+from scaleshift.cli import html_page, printing, zarr_groups
 from scaleshift.cli.html_page import PAGE
 from scaleshift.cli.results import GATED, PROPORTIONS
 from scaleshift.errors import DataError
@@ -95,8 +95,8 @@ def write(
             if name not in written and _is_ours(output / name):
                 (output / name).unlink()
                 remarks.append(f"removed {output / name}: an earlier run wrote it, this one has none")
-    wrote = f"wrote {_listed([str(output / name) for name in written])}{missing}"
-    return [wrote, f"open {output / PAGE} in a browser", *remarks]
+    wrote = printing.wrote(output / name for name in written)
+    return [f"{wrote}{missing}", f"open {output / PAGE} in a browser", *remarks]
 
 
 def plain(value: Any) -> Any:
@@ -116,10 +116,6 @@ def _is_ours(path: Path) -> bool:
             return re.search(rb"creator[^>]*>scaleshift<", archive.read("docProps/core.xml")) is not None
     except (OSError, KeyError, UnicodeDecodeError, zipfile.BadZipFile):
         return False
-
-
-def _listed(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _range(low: float, high: float) -> str:

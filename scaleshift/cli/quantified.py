@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
+from scaleshift.cli import printing
 from scaleshift.cli.output import beside_gates, plain, write
 from scaleshift.quantify.flags import codes
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-MIN_WIDTH = 60
+LEAST_WIDTH = 60  # columns: shares are narrow
 
 
 def deliver(
@@ -30,7 +30,6 @@ def deliver(
 ) -> None:
     """Print a result, and write it where --output says."""
     from scaleshift import report
-    from scaleshift.report.names import printable
 
     # Written first: nobody may be reading what is printed.
     remarks = [f"method: {result.attrs['choice']}"] if "choice" in result.attrs else []
@@ -38,11 +37,9 @@ def deliver(
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))
     else:
-        width = max(Console().width, MIN_WIDTH)  # a narrower terminal wraps lines, but no number is cut
-        Console(width=width).print(report.text(result, width=width))
+        printing.show(report.text, result, least=LEAST_WIDTH)
         remarks += [] if gated is None else [beside_gates(result, gated)]
-    for remark in [] if quiet else remarks:
-        click.echo(printable(remark), err=True)  # names come from files
+    printing.say(remarks, quiet)
 
 
 def to_json(result: xr.Dataset) -> dict[str, Any]:

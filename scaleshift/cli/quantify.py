@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-from click.core import ParameterSource
 
 from scaleshift.cli import completing, html_page, options, planned, stopping, zarr_groups
 from scaleshift.cli.choice import AUTO, OPTIONS, Wanted
@@ -156,7 +154,9 @@ scaleshift quantify other.zarr --model gates
     ),
 )
 @options.results(
-    options.output_of("proportions.csv, .png and .xlsx, and gated.csv where targets have labels"),
+    options.output_of(
+        "report.html, proportions.csv, .png, .xlsx and .zarr, and gated.csv where targets have labels"
+    ),
     options.as_json,
     options.quiet,
     click.option(
@@ -209,12 +209,8 @@ def quantify(
     """
     unfinished = Unfinished(output, resume)
     stopping.goes_on(unfinished.way)
-    _one_way_to_learn(context, source, model)
-    if "S" in alarm and not settings["n_bootstrap"]:
-        raise click.UsageError("--alarm S is the test of label shift, which --bootstrap 0 leaves out")
-    if resume and output is None:
-        raise click.UsageError("--resume goes on with what --output holds: pass the --output of that run")
-    wanted = Wanted(method, seed, settings, frozenset(_given(context, tuple(OPTIONS))))
+    _check_usage(context)
+    wanted = Wanted(method, seed, settings, frozenset(options.passed(context, OPTIONS)))
     if model is None:
         wanted.check()
     options.refuse_inside(output, store)
@@ -228,7 +224,7 @@ def quantify(
                 click.echo(OF_THE_PLAN, err=True)
             planned.end(context, _plan(store, source, target, model, wanted, markers, scaling), as_json)
         if model is not None:
-            prediction = _given(context, OF_THE_PREDICTION)
+            prediction = options.passed(context, OF_THE_PREDICTION)
             result = apply(store, model, target, unfinished, scaling=scaling, **prediction)
         else:
             study = Opening(store, markers, scaling)
@@ -243,24 +239,20 @@ def quantify(
         context.exit(ALARM)
 
 
-def _one_way_to_learn(context: click.Context, source: str | None, model: Path | None) -> None:
+def _check_usage(context: click.Context) -> None:
     """Refuse options that have no meaning together."""
-    if model is None:
-        if source is None:
+    given = context.params
+    if "S" in given["alarm"] and not given["n_bootstrap"]:
+        raise click.UsageError("--alarm S is the test of label shift, which --bootstrap 0 leaves out")
+    if given["resume"] and given["output"] is None:
+        raise click.UsageError("--resume goes on with what --output holds: pass the --output of that run")
+    if given["model"] is None:
+        if given["source"] is None:
             raise click.UsageError("pass --source, the samples to learn from, or --model, a saved model")
         return
-    fit_only = {parameter.name: parameter.opts[0] for parameter in context.command.params}
-    for name in (*OF_THE_FIT, "save_model"):
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            raise click.UsageError(
-                f"{fit_only[name]} does not go with --model, which has been fitted already"
-            )
-
-
-def _given(context: click.Context, names: Sequence[str]) -> dict[str, Any]:
-    """Those of the options that were passed: a saved model keeps its own settings for the others."""
-    default = ParameterSource.DEFAULT
-    return {name: context.params[name] for name in names if context.get_parameter_source(name) is not default}
+    flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    for name in options.passed(context, (*OF_THE_FIT, "save_model")):
+        raise click.UsageError(f"{flags[name]} does not go with --model, which has been fitted already")
 
 
 def _without_test(result: xr.Dataset, model: Path | None) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from scaleshift.cli import html_page, options
+from scaleshift.cli import html_page, options, printing
 from scaleshift.cli.helping import Verb
 from scaleshift.cli.html_page import PAGE
 from scaleshift.cli.results import reporting, results_of
@@ -38,7 +38,6 @@ def report(result: Path, output: Path | None, quiet: bool) -> None:
     tables that sort, filter and download, methods and seeds. These verbs leave one in their --output too.
     """
     from scaleshift.report import page
-    from scaleshift.report.names import printable
 
     found = results_of(result)
     is_group = (result / "zarr.json").exists()
@@ -47,5 +46,4 @@ def report(result: Path, output: Path | None, quiet: bool) -> None:
     html_page.refuse_foreign(folder)
     with reporting(result):
         page(found, folder / PAGE)
-    if not quiet:
-        click.echo(printable(f"wrote {folder / PAGE}: open it in a browser"), err=True)
+    printing.say([f"wrote {folder / PAGE}: open it in a browser"], quiet)

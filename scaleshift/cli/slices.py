@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
-from click.core import ParameterSource
-from rich.console import Console
 
-from scaleshift.cli import completing, html_page, options, planned, stopping, trust, zarr_groups
+from scaleshift.cli import completing, html_page, options, planned, printing, stopping, trust, zarr_groups
 from scaleshift.cli.helping import OneOf, Verb, in_section
 from scaleshift.cli.html_page import PAGE
 from scaleshift.cli.opening import reading
 from scaleshift.cli.output import plain
+from scaleshift.cli.results import SLICES as RESULT
 from scaleshift.cli.slice_data import Asked, SliceData, read
 from scaleshift.doing import doing
 
@@ -25,16 +24,9 @@ if TYPE_CHECKING:
 
     from scaleshift.blocks.plan import Plan
 
-MIN_WIDTH = 80
 DEFAULT_COMPONENTS = 25
 METHODS = {"domino": "DominoSlicer", "spotlight": "SpotlightSlicer"}
-TABLE, PICTURE, RESULT, SLICER, MEMBERSHIPS = (
-    "slices.csv",
-    "slices.png",
-    "slices.zarr",
-    "slicer",
-    "memberships.zarr",
-)
+TABLE, PICTURE, SLICER, MEMBERSHIPS = "slices.csv", "slices.png", "slicer", "memberships.zarr"
 
 
 def _components(context: click.Context, parameter: click.Parameter, text: str) -> int | str:
@@ -143,8 +135,8 @@ def slices(
     asked.check()
     if memberships and output is None:
         raise click.UsageError("--memberships goes with --output, where they are written")
-    default = context.get_parameter_source("components") is ParameterSource.DEFAULT
-    slicer = _slicer(method, n_slices, None if default else components, seed, checkpoint)
+    passed = components if options.passed(context, ["components"]) else None
+    slicer = _slicer(method, n_slices, passed, seed, checkpoint)
     slicer.set_params(invalid=asked.invalid)
     options.refuse_inside(output, asked.store)
     options.make_folder(None if plan_only else output)
@@ -157,7 +149,7 @@ def slices(
             slicer.fit(**data.arguments).set_params(checkpoint=None)  # what is written does not depend on it
         with doing("telling what they are"):
             result = _described(slicer, asked)
-        left_out = _left_out(slicer.n_invalid_)
+        left_out = printing.left_out(slicer.n_invalid_, "row")
         written = [] if output is None else write(slicer, data, result, output, memberships)
     deliver(result, [*data.remarks, *left_out, *written], as_json, quiet)
 
@@ -181,14 +173,6 @@ def _plan(slicer: Any, data: SliceData) -> Plan:
 
     outcomes = {"pred_probs": data.pred_probs, "sample_weight": data.sample_weight}
     return explain(slicer, data.embeddings, data.targets, **outcomes)
-
-
-def _left_out(n_invalid: int) -> list[str]:
-    """What is to be said of rows that are not finite."""
-    if not n_invalid:
-        return []
-    rows = "1 row holds" if n_invalid == 1 else f"{n_invalid} rows hold"
-    return [f"{rows} NaN or infinite values: left out"]
 
 
 def _slicer(
@@ -241,8 +225,7 @@ def write(slicer: Any, data: SliceData, result: xr.Dataset, output: Path, member
         elif zarr_groups.is_ours(output / MEMBERSHIPS):
             shutil.rmtree(output / MEMBERSHIPS)
             remarks.append(f"removed {output / MEMBERSHIPS}: an earlier run wrote it, this one has none")
-    paths = [str(output / name) for name in names]
-    return [f"wrote {', '.join(paths[:-1])} and {paths[-1]}", *remarks]
+    return [printing.wrote(output / name for name in names), *remarks]
 
 
 def _memberships(slicer: Any, data: SliceData, result: xr.Dataset) -> xr.Dataset:
@@ -270,15 +253,12 @@ def _memberships(slicer: Any, data: SliceData, result: xr.Dataset) -> xr.Dataset
 def deliver(result: xr.Dataset, remarks: list[str], as_json: bool, quiet: bool) -> None:
     """Print a result, and what is to be said of it."""
     from scaleshift import report
-    from scaleshift.report.names import printable
 
     if as_json:
         click.echo(json.dumps(to_json(result), indent=2))
     else:
-        width = max(Console().width, MIN_WIDTH)  # a narrower terminal wraps lines, but no number is cut
-        Console(width=width).print(report.slice_text(result, width=width))
-    for remark in [] if quiet else remarks:
-        click.echo(printable(remark), err=True)
+        printing.show(report.slice_text, result)
+    printing.say(remarks, quiet)
 
 
 def to_json(result: xr.Dataset) -> dict[str, Any]:

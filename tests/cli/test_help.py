@@ -37,7 +37,7 @@ def test_the_first_page_has_each_verb_once_with_its_question_in_the_order_of_wor
 def test_the_first_page_tells_first_steps_docs_and_exit_codes():
     text = shown("--help")
     steps = text.split("First steps:\n")[1].split("\n\n")[0].splitlines()
-    assert [line.split()[1] for line in steps] == ["demo", "check", "ingest", "label", "quantify", "report"]
+    assert [line.split()[1] for line in steps] == ["demo", "check", "ingest", "label", "quantify"]
     assert "scaleshift VERB --help" in text
     assert "0 done, 1 failed, 2 wrong usage, 3 done and an alarm rang" in text
     named = re.search(r"docs/\w+\.\w+", text)[0]
