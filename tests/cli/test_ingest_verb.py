@@ -68,7 +68,9 @@ def test_labels_come_with_the_import_or_stop_it_before(folder, tmp_path):
     result = run("ingest", folder, tmp_path / "s.zarr", "--labels", tmp_path / "missing.csv", code=1)
     assert "missing.csv does not exist" in result.output
     assert not (tmp_path / "s.zarr").exists()
-    run("ingest", folder, tmp_path / "s.zarr", "--labels", tmp_path / "labels.csv", "--label-column", "gate")
+    options = ["--labels", tmp_path / "labels.csv", "--label-column", "gate"]
+    said = run("ingest", folder, tmp_path / "s.zarr", *options).output
+    assert "3 of 80 cells have a label" in said
     cells = ss.open_cells(tmp_path / "s.zarr")
     assert cells["label"].values.tolist() == ["B", "T"]
     assert np.flatnonzero(cells["label_code"].values >= 0).tolist() == [0, 1, 79]
@@ -109,3 +111,18 @@ def test_an_interrupted_import_says_how_to_go_on_and_does(folder, tmp_path):
     assert read_manifest(store).n_cells < 10_080
     run("ingest", folder, store, "--chunk-cells", "16", "--resume")
     assert read_manifest(store).n_cells == 10_080
+
+
+def test_columns_of_text_that_are_left_out_are_told_once(tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.csv").write_text("CD3,Probe,Population\n1,p,T\n2,p,B\n")
+    said = run("ingest", tmp_path, tmp_path / "s.zarr").output
+    assert said.count("left out") == 1
+    assert f"note: {tmp_path}/a.csv (and 2 more): columns of text are left out: Probe, Population; " in said
+    assert "(--sample NAME) if one of them tells the sample" in said
+
+
+def test_one_of_a_thing_is_no_plural(tmp_path):
+    (tmp_path / "a.csv").write_text("CD3\n1\n")
+    assert "1 file, 1 sample, 1 cell can be read\n1 feature: CD3" in run("check", tmp_path).output
+    assert "1 sample, 1 cell, 1 feature\n" in run("ingest", tmp_path, tmp_path / "s.zarr").output
