@@ -29,6 +29,8 @@ TOKEN = re.compile(
     re.VERBOSE,
 )
 
+QUOTES = "names with blanks need quotes"
+
 
 @dataclass(frozen=True)
 class Token:
@@ -99,7 +101,7 @@ class _Parser:
         chosen = self._condition()
         while not self._at("end"):
             if not self._at("word", "and"):
-                self._fail("expected 'and' or the end; names with blanks need quotes", self._token)
+                self._fail(f"expected 'and' or the end; {QUOTES}", self._token)
             self._take()
             chosen = [a and b for a, b in zip(chosen, self._condition(), strict=True)]
         return chosen
@@ -107,7 +109,7 @@ class _Parser:
     def _condition(self) -> list[bool]:
         column = self._operand("the name of a column")
         if column.text not in self._columns:
-            self._fail(f"no column {column.text!r}{suggestion(column.text, self._columns)}", column)
+            self._fail(self._no_column(column), column)
         values = self._columns[column.text]
         self.used[column.text] = None
         operator = self._take()
@@ -128,7 +130,8 @@ class _Parser:
             self._take()
             wanted.append(self._value(column))
         if not self._at("symbol", ")"):
-            self._fail("expected , or )", self._token)
+            hint = "" if self._at("symbol") or self._at("end") else f"; {QUOTES}"
+            self._fail(f"expected , or ){hint}", self._token)
         self._take()
         return wanted
 
@@ -138,8 +141,25 @@ class _Parser:
         known = list(dict.fromkeys(v for v in self._columns[column] if v is not None))
         value = _converted(token.text, known)
         if value is None or value not in known:
-            self._fail(f"no sample has {column} {token.text!r}{suggestion(token.text, known)}", token)
+            whole = self._unquoted(token, known)
+            hint = suggestion(token.text, known) if whole is None else f"; {QUOTES}: {_quoted(whole)}"
+            self._fail(f"no sample has {column} {token.text!r}{hint}", token)
         return value
+
+    def _no_column(self, token: Token) -> str:
+        """What to say of a name that no column has: it may be a sample's, or have blanks and no quotes."""
+        samples = [str(name) for name in self._columns[SAMPLE]]
+        sample = token.text if token.text in samples else self._unquoted(token, samples)
+        if sample is not None:
+            return f"{sample} is a sample: {SAMPLE} == {_quoted(sample)}"
+        column = self._unquoted(token, self._columns)
+        hint = suggestion(token.text, self._columns) if column is None else f"; {QUOTES}: {_quoted(column)}"
+        return f"no column {token.text!r}{hint}"
+
+    def _unquoted(self, token: Token, known: Iterable[Any]) -> str | None:
+        """The longest of the known names that stands in the text where a word begins, without its quotes."""
+        found = [str(name) for name in known if self._text.startswith(str(name), token.place)]
+        return max((name for name in found if len(name) > len(token.text)), key=len, default=None)
 
     def _operand(self, what: str) -> Token:
         token = self._take()
@@ -182,6 +202,13 @@ def _stray(rest: str) -> str:
     if rest[0] in "\"'":
         return f"the quote {rest[0]} is not closed"
     return f"expected {'!=' if rest[0] == '!' else '=='}, found a single {rest[0]}"
+
+
+def _quoted(name: str) -> str:
+    """A name as it can stand in a selection."""
+    if (match := TOKEN.fullmatch(name)) and match.lastgroup == "word" and name != "and":
+        return name
+    return f'"{name}"' if "'" in name else f"'{name}'"
 
 
 def _plain(values: Iterable[Any]) -> list[Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scaleshift.blocks.sizes import count
 from scaleshift.cli import completing, options
 from scaleshift.cli.helping import Verb
 from scaleshift.cli.study_options import describe_study, treat
@@ -119,12 +120,13 @@ def _relative(path: str, root: str) -> str:
 
 
 def _summary(plan: StudyPlan) -> Iterator[str]:
-    n_files, n_cells = len({part.file.path for part in plan.parts}), sum(plan.counts.values())
-    yield f"{n_files} files, {len(plan.counts)} samples, {n_cells} cells can be read"
+    files = count(len({part.file.path for part in plan.parts}), "file", "files")
+    samples = count(len(plan.counts), "sample", "samples")
+    yield f"{files}, {samples}, {count(sum(plan.counts.values()), 'cell', 'cells')} can be read"
     columns = plan.columns
     used = [m for m, is_feature in zip(columns.markers, columns.features, strict=True) if is_feature]
     kept = [m for m, is_feature in zip(columns.markers, columns.features, strict=True) if not is_feature]
-    yield f"{len(used)} features: {', '.join(used)}"
+    yield f"{count(len(used), 'feature', 'features')}: {', '.join(used)}"
     if kept:
         yield f"kept, but no features: {', '.join(kept)}"
     yield from plan.said

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os.path import exists
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from scaleshift.blocks.sizes import count
 from scaleshift.cli import completing, options, stopping
 from scaleshift.cli.helping import Verb, in_section
 from scaleshift.cli.study_options import describe_study, treat
 
 if TYPE_CHECKING:
     from scaleshift.cells.intake.report import IngestReport
+    from scaleshift.cells.problem import Problem
 
 
 @click.command(
@@ -89,8 +92,29 @@ def ingest(
 
 
 def lines(report: IngestReport) -> list[str]:
-    """What was done, and every remark that the user should act on."""
-    remarks = [f"{problem.level}: {problem}" for problem in report.problems if problem.level != "note"]
+    """What was done, and every remark that the user should act on; what goes for many files once."""
+    alike: dict[tuple[str, str], list[Problem]] = {}
+    for problem in report.problems:
+        if problem.level != "note":
+            alike[str(problem), ""] = [problem]
+        elif problem.fix:
+            alike.setdefault((problem.text, problem.fix), []).append(problem)
+    remarks = [_told(problems) for problems in alike.values()]
     left_out = [f"left out: {path}" for path in report.left_out]
-    said = [f"{len(report.samples)} samples, {report.n_cells} cells, {len(report.features)} features"]
-    return [*remarks, *left_out, *report.said, *said, f"wrote {report.store}"]
+    sizes = [
+        count(len(report.samples), "sample", "samples"),
+        count(report.n_cells, "cell", "cells"),
+        count(len(report.features), "feature", "features"),
+    ]
+    said = [*report.said, ", ".join(sizes)]
+    if report.labels is not None:
+        n_labelled, n_cells = report.labels["n_labelled"], report.labels["n_cells"]
+        said.append(f"{n_labelled:,} of {count(n_cells, 'cell has', 'cells have')} a label")
+    return [*remarks, *left_out, *said, f"wrote {report.store}"]
+
+
+def _told(problems: Sequence[Problem]) -> str:
+    """One remark for all files of which there is the same to say."""
+    first, more = problems[0], len(problems) - 1
+    place = f"{first.place} (and {more} more)" if more else first.place
+    return f"{first.level}: {replace(first, place=place)}"

@@ -29,7 +29,10 @@ def folder(context: click.Context, parameter: click.Parameter, path: Path | None
     return path
 
 
-SELECTION = '==, !=, in (a, b), joined by "and": "day == 3 and sample != S01"'
+SELECTION = (
+    '==, !=, in (a, b), joined by "and": "day == 3 and sample != S01"; names with blanks need quotes: '
+    "\"sample == 'Pat 1'\""
+)
 KINDS = ("local", *clusters.KINDS)
 
 store = click.argument("store", shell_complete=completing.folders)

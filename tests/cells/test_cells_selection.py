@@ -62,6 +62,11 @@ def test_digits_are_text_in_a_column_of_text():
         ("day in (0", "expected , or )", 9),
         ("day in (0,)", "expected a value", 10),
         ("arm == 'drug", "the quote ' is not closed", 7),
+        ("s2", "s2 is a sample: sample == s2", 0),
+        ("s 4", "s 4 is a sample: sample == 's 4'", 0),
+        ("sample == s 4", "no sample has sample 's'; names with blanks need quotes: 's 4'", 10),
+        ("sample in (s1, s 4)", "no sample has sample 's'; names with blanks need quotes: 's 4'", 15),
+        ("sample in (s1 4)", "expected , or ); names with blanks need quotes", 14),
     ],
 )
 def test_errors_point_at_the_place(text, message, place):
@@ -71,6 +76,25 @@ def test_errors_point_at_the_place(text, message, place):
     assert first.removeprefix("selection: ").startswith(message)
     assert shown == f"  {text}"
     assert caret == " " * (place + 2) + "^"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Pat 01 / Tag 0", "'Pat 01 / Tag 0'"),
+        ("Paul (2)", "'Paul (2)'"),
+        ("CD4 high, day 3", "'CD4 high, day 3'"),
+    ],
+)
+def test_a_name_without_its_quotes_is_shown_with_them(name, shown):
+    table = {"sample": ["P1", "P2", name], "time of day": [1, 2, 3]}
+    for text in (f"sample == {name}", f"sample in ({name}, P1)", name):
+        with pytest.raises(DataError) as caught:
+            select_samples(text, table)
+        assert shown in str(caught.value)
+    with pytest.raises(DataError, match="no column 'time'; names with blanks need quotes: 'time of day'"):
+        select_samples("time of day == 1", table)
+    assert select_samples(f"sample == {shown}", table) == [name]
 
 
 def test_a_selection_of_nothing_lists_what_there_is():

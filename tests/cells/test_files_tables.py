@@ -152,7 +152,8 @@ def test_samples_are_named_in_any_encoding(tmp_path):
         ("\n\n", "is empty"),
         ("1,2\n3,4\n", "line 1 is numbers"),
         ("CD3,CD3\n1,2\n", "line 1: column 'CD3' stands twice"),
-        ("\nsample,name\na,b\n", "no column holds numbers"),
+        ("\nsample,name\na,b\n", "no column holds numbers: is the delimiter"),
+        ('CD3,CD4,name\n"1414,132","2,5",x\n', "'1414,132' has a decimal comma: save with ; between columns"),
         (PLAIN.encode("utf-16"), "UTF-16: save it as CSV in UTF-8"),
         (PLAIN.encode("utf-16-le"), "is no text"),
         (b"CD3,CD4\0\n1,2\n", "is no text"),
@@ -271,3 +272,26 @@ def test_a_file_that_changed_is_told(tmp_path):
     (tmp_path / "t.csv").unlink()
     with pytest.raises(DataError, match=r"t\.csv: cannot be read"):
         file.reader.read(0, 1000)
+
+
+def test_columns_with_a_decimal_comma_are_not_left_out_silently(tmp_path):
+    rows = [f'{i},"{i},25","1;2",x' for i in range(8)]
+    file, _ = read(write(tmp_path, "Time,CD3,list,name\n" + "\n".join(rows)))
+    (problem,) = file.problems
+    assert (problem.level, problem.text) == ("warning", "columns of text are left out: CD3, list, name")
+    assert problem.fix == "'0,25' has a decimal comma: save with ; between columns"
+
+
+def test_columns_of_text_may_tell_the_sample_where_none_is_named(tmp_path):
+    content = "CD3,donor,site\n1,a,x\n2,b,y\n"
+    (file,) = describe(write(tmp_path, content))
+    assert file.problems[0].fix == "pass sample=NAME (--sample NAME) if one of them tells the sample"
+    (file,) = describe(write(tmp_path, content), sample="donor")
+    assert [(p.text, p.fix) for p in file.problems] == [("columns of text are left out: site", "")]
+
+
+@pytest.mark.parametrize("content", ["CD3,donor\n", "CD3,donor", "CD3,donor\n\n\n"])
+def test_a_header_without_rows_is_a_sample_of_no_cells_but_tells_no_samples(tmp_path, content):
+    path = write(tmp_path, content)
+    assert [file.n_events for file in describe(path)] == [0]
+    assert "has a header and no rows" in refused(path, sample="donor")

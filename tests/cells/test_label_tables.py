@@ -97,7 +97,7 @@ def test_a_study_of_one_sample_needs_no_names(tmp_path):
 
 
 def test_several_samples_need_names(path):
-    with pytest.raises(DataError, match=r"has no column 'file' or 'sample', and .*study.zarr 3 samples"):
+    with pytest.raises(DataError, match=r"has no column 'file' or 'sample', and .*study.zarr has 3 samples"):
         label_cells(path, pd.DataFrame({"label": LABELS}))
 
 

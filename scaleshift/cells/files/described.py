@@ -19,6 +19,7 @@ from scaleshift.errors import DataError, ScaleshiftError, one_line
 Rows = slice | np.ndarray  # ascending rows of a file; a slice has a start and a stop
 TOGETHER_ROWS = 131_072  # read at once: a row group of parquet is decoded from its beginning each time
 WINDOW = 2**16  # bytes that a fingerprint sees at three places
+TELLS_SAMPLE = "pass sample=NAME (--sample NAME) if one of them tells the sample"  # of columns left out
 SCATTERED_ROWS = 65_536  # likewise, where the wanted rows do not stand together
 
 

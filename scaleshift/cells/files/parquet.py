@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from scaleshift.cells.files.described import (
+    TELLS_SAMPLE,
     Described,
     Group,
     Wish,
@@ -98,8 +99,12 @@ def describe(path: str, wish: Wish) -> list[Described]:
             f"{path}: no column holds numbers; convert those of the markers, or leave the file out"
         )
     text = [name for name, _ in fields if name not in numeric and name not in index]
-    left = {"columns of text are left out": text, "the index of the table is left out": index}
-    problems = [Problem("note", path, f"{why}: {', '.join(names)}") for why, names in left.items() if names]
+    problems = []
+    if text:
+        fix = TELLS_SAMPLE if sample is None else ""
+        problems.append(Problem("note", path, f"columns of text are left out: {', '.join(text)}", fix))
+    if index:
+        problems.append(Problem("note", path, f"the index of the table is left out: {', '.join(index)}"))
     return [
         Described(
             path=path,

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from scaleshift.cells.files.described import (
+    TELLS_SAMPLE,
     Described,
     Group,
     Wish,
@@ -20,7 +21,7 @@ from scaleshift.cells.files.described import (
     refuse_torn,
 )
 from scaleshift.cells.problem import Level, Problem, several
-from scaleshift.cells.text_rows import check_widths, misfit, misfits, numbers, parse
+from scaleshift.cells.text_rows import NUMBERS, check_widths, misfit, misfits, numbers, parse
 from scaleshift.cells.text_tables import HEAD, Layout, decoded, layout_of
 from scaleshift.errors import DataError
 from scaleshift.spelling import suggestion
@@ -96,21 +97,19 @@ def describe(path: str, wish: Wish) -> list[Described]:
         head = file.read(HEAD)
     layout, sample = layout_of(head, path), wish.sample
     _check(layout, path)
-    numbers_of = _numbers(layout, head, path, sample)
+    words = _first_words(layout, head, path)
+    numbers_of = _numbers(words, layout, path, sample)
     names = layout.names
     places, n_rows = _index(path, layout)
     if sample is not None and sample not in names:
         raise DataError(f"{path}: has no column {sample!r}{suggestion(sample, filter(None, names))}")
     columns = tuple(i for i, name in enumerate(names) if name and numbers_of[i] == 1 and name != sample)
+    text = [i for i, name in enumerate(names) if name and numbers_of[i] < 1 and name != sample]
+    comma = _decimal_comma(words, text)
     if not columns:
-        raise DataError(f"{path}: no column holds numbers: is the delimiter one of , ; or tab?")
-    text = [name for i, name in enumerate(names) if name and numbers_of[i] < 1 and name != sample]
-    problems = []
-    if text:
-        doubtful = [name for i, name in enumerate(names) if name in text and numbers_of[i]]
-        fix = f"if {several(doubtful)} should be numbers, mend what is none in them" if doubtful else ""
-        level: Level = "warning" if doubtful else "note"
-        problems.append(Problem(level, path, f"columns of text are left out: {several(text)}", fix))
+        raise DataError(f"{path}: no column holds numbers: {comma or 'is the delimiter one of , ; or tab?'}")
+    doubtful = [names[i] for i in text if numbers_of[i]]
+    problems = _remarks([names[i] for i in text], doubtful, comma, path, sample)
     if not names[0]:
         problems.append(
             Problem("note", path, "the first column has no name: taken for row names and left out")
@@ -130,6 +129,20 @@ def describe(path: str, wish: Wish) -> list[Described]:
             groups=_groups(reader, sample) if sample is not None else (),
         )
     ]
+
+
+def _remarks(
+    text: list[str], doubtful: list[str], comma: str, path: str, sample: str | None
+) -> list[Problem]:
+    """What to say of columns of text, some of which hold numbers, or such with a decimal comma."""
+    if not text:
+        return []
+    fixes = [comma] if comma else []
+    if doubtful:
+        fixes.append(f"if {several(doubtful)} should be numbers, mend what is none in them")
+    level: Level = "warning" if fixes else "note"
+    fix = "; ".join(fixes) or (TELLS_SAMPLE if sample is None else "")
+    return [Problem(level, path, f"columns of text are left out: {several(text)}", fix)]
 
 
 def _refuse_unnamed(raw: bytes, layout: Layout, line: int, path: str) -> None:
@@ -160,12 +173,8 @@ def _check(layout: Layout, path: str) -> None:
         )
 
 
-def _numbers(layout: Layout, head: bytes, path: str, sample: str | None) -> list[float]:
-    """Share of numbers among the first words of each column.
-
-    A column of which nine words in ten, or all but one of at least three, are numbers is one of numbers, and
-    the others are mistakes: else one bad word would take a marker out of the study.
-    """
+def _first_words(layout: Layout, head: bytes, path: str) -> pd.DataFrame:
+    """The words of the first rows, columns by number."""
     rows, whole = head[layout.start :], len(head) < HEAD
     ends = np.flatnonzero(np.frombuffer(rows, np.uint8) == ord(layout.end))[:PEEK]
     if len(ends) == PEEK or not whole:
@@ -176,10 +185,28 @@ def _numbers(layout: Layout, head: bytes, path: str, sample: str | None) -> list
             raise DataError(
                 f"{path}: line {layout.line} does not end within {HEAD} bytes: is it a table of events?"
             )
-        return [1.0] * len(layout.names)
+        return pd.DataFrame(columns=range(len(layout.names)), dtype=str)
     check_widths(rows, layout, layout.line, path)
     _refuse_unnamed(rows, layout, layout.line, path)
-    words = parse(rows, layout, dtype=str)
+    return parse(rows, layout, dtype=str)
+
+
+def _decimal_comma(words: pd.DataFrame, columns: list[int]) -> str:
+    """What to do where a column that is none of numbers would be one if decimals stood behind a comma."""
+    for i in columns:
+        known = words[i].dropna()
+        if known.str.fullmatch(NUMBERS[","]).all():
+            word = known[known.str.contains(",")].iloc[0]
+            return f"{word!r} has a decimal comma: save with ; between columns"
+    return ""
+
+
+def _numbers(words: pd.DataFrame, layout: Layout, path: str, sample: str | None) -> list[float]:
+    """Share of numbers among the first words of each column.
+
+    A column of which nine words in ten, or all but one of at least three, are numbers is one of numbers, and
+    the others are mistakes: else one bad word would take a marker out of the study.
+    """
     shares = []
     for i, name in enumerate(layout.names):
         wrong, known = misfits(words[i], layout), words[i].notna().sum()
@@ -219,6 +246,8 @@ def _blocks(path: str, start: int) -> Iterator[bytes]:
 
 def _groups(reader: TableReader, sample: str) -> tuple[Group, ...]:
     """Rows of each sample, by one reading of that column."""
+    if not reader.n_rows:
+        raise DataError(f"{reader.path}: has a header and no rows, so it names no sample: leave it out")
     names: dict[str, int] = {}
     codes = []
     c = reader.layout.names.index(sample)
@@ -231,9 +260,7 @@ def _groups(reader: TableReader, sample: str) -> tuple[Group, ...]:
             )
         part, found = pd.factorize(column.str.rstrip())
         codes.append(np.array([names.setdefault(name, len(names)) for name in found], np.int64)[part])
-    groups = groups_of(
-        np.concatenate(codes) if codes else np.empty(0, np.int64), [decoded(name) for name in names]
-    )
+    groups = groups_of(np.concatenate(codes), [decoded(name) for name in names])
     way_out = ", or, if it fits into memory, use write_cells(as_cells(table, sample=...), store)"
     refuse_torn(groups, reader.path, sample, way_out)
     return groups

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -63,10 +64,20 @@ def _assemble(
         try:
             report = replace(report, labels=label_cells(location, **labels))
         except ScaleshiftError as error:
-            way_out = f"the study {location} is written, without labels: mend this and use scaleshift label"
-            raise DataError(f"{error}; {way_out}") from error
+            way_out = f"mend this and run `{_command(location, **labels)}`"
+            raise DataError(f"{error}; the study {location} is written, without labels: {way_out}") from error
         write_text(group, REPORT, report.to_json())
     return report
+
+
+def _command(
+    location: str, labels: Any, column: str | None = None, sample: str | None = None, **_: Any
+) -> str:
+    """What gives a study its labels."""
+    source = os.fspath(labels) if isinstance(labels, str | os.PathLike) else "TABLE"
+    options = {"--column": column, "--sample": sample}
+    given = [word for option, name in options.items() if name is not None for word in (option, name)]
+    return shlex.join(["scaleshift", "label", location, source, *given])
 
 
 def _write(group: zarr.Group, plan: StudyPlan, progress: _Progress) -> None:

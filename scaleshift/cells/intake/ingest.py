@@ -9,7 +9,7 @@ from typing import Any
 from scaleshift.cells.intake.assembly import assemble
 from scaleshift.cells.intake.plan import Options, StudyPlan, plan_study, refuse_errors
 from scaleshift.cells.intake.report import IngestReport
-from scaleshift.cells.labels.sources import check_request
+from scaleshift.cells.labels.sources import check_request, with_sample
 from scaleshift.cells.manifest import is_unicode, locate
 from scaleshift.cells.treatment.location_scale import Method
 from scaleshift.cells.write import CHUNK_CELLS, cells_of_chunk
@@ -120,7 +120,8 @@ def ingest(
     data_sets : {"raise", "split"}
         Whether several data sets in a file are an error or a sample each.
     sample : str, optional
-        Column that holds the sample of each row, of tables and AnnData files.
+        Column that holds the sample of each row, of tables and AnnData files; also of a table of labels that
+        has neither `file` nor `sample`.
     chunk_cells : int, default 131072
         Cells in one chunk; fewer where it would have more than 256 MB.
     resume : bool, default False
@@ -159,6 +160,7 @@ def ingest(
     labelling = {"labels": labels} if labels is not None and not isinstance(labels, Mapping) else labels
     if labelling is not None:
         check_request(**{k: v for k, v in labelling.items() if k not in ("unlabelled", "parents")})
+        labelling = with_sample(labelling, sample)
     plan = plan_study(paths, options)
     refuse_errors(plan, errors)
     chunk = cells_of_chunk(chunk_cells, len(plan.columns.markers))

@@ -14,6 +14,7 @@ import numpy as np
 
 from scaleshift.blocks import graph
 from scaleshift.blocks.labels import natural_key
+from scaleshift.blocks.sizes import count
 from scaleshift.cells import files
 from scaleshift.cells.files.described import Described, Group, Rows
 from scaleshift.cells.intake.compensating import Matrix, choose_compensation
@@ -100,11 +101,12 @@ class StudyPlan:
     said: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        n_cells, n_features = sum(self.counts.values()), sum(self.columns.features)
-        return (
-            f"<StudyPlan: {len(self.counts)} samples, {n_cells} cells, {n_features} features, "
-            f"{len(self.errors)} to mend>"
-        )
+        sizes = [
+            count(len(self.counts), "sample", "samples"),
+            count(sum(self.counts.values()), "cell", "cells"),
+            count(sum(self.columns.features), "feature", "features"),
+        ]
+        return f"<StudyPlan: {', '.join(sizes)}, {len(self.errors)} to mend>"
 
     @property
     def errors(self) -> list[Problem]:

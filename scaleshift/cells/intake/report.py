@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from scaleshift.blocks.sizes import count
 from scaleshift.cells.intake.plan import StudyPlan, shown
 from scaleshift.cells.manifest import Manifest
 from scaleshift.cells.problem import Problem, several
@@ -53,11 +54,13 @@ class IngestReport:
     labels: Any = None
 
     def __repr__(self) -> str:
-        n_features, n_out = len(self.features), len(self.left_out)
-        return (
-            f"<IngestReport: {len(self.samples)} samples, {self.n_cells} cells, {n_features} features, "
-            f"{n_out} files left out>"
-        )
+        sizes = [
+            count(len(self.samples), "sample", "samples"),
+            count(self.n_cells, "cell", "cells"),
+            count(len(self.features), "feature", "features"),
+            count(len(self.left_out), "file", "files"),
+        ]
+        return f"<IngestReport: {', '.join(sizes)} left out>"
 
     def to_json(self) -> str:
         """The report as JSON, version 1 of its schema."""

@@ -87,9 +87,10 @@ class Addresses:
     def only_sample(self, where: str) -> Place:
         """The study's one sample; DataError, starting with `where`, if there are more."""
         if len(self.samples) > 1:
+            n = len(self.samples)
             raise DataError(
-                f"{where} has no column 'file' or 'sample', and {self.store} {len(self.samples)} samples: "
-                "add a column that tells whose events the rows are"
+                f"{where} has no column 'file' or 'sample', and {self.store} has {n} samples: name the column "
+                "that tells whose events the rows are, sample=... (--sample), or add one"
             )
         return self.samples[0]
 

@@ -142,6 +142,36 @@ def check_request(labels: Any, **options: Any) -> None:
         files_of(request.fcs)
 
 
+def with_sample(labelling: Mapping[str, Any], sample: str | None) -> Mapping[str, Any]:
+    """The arguments of `label_cells`, and the files' column of samples where a table has it and no other.
+
+    Parameters
+    ----------
+    labelling : mapping
+        Arguments of `label_cells` that `check_request` has let pass.
+    sample : str or None
+        Column of the files that tells their samples.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"donor": ["a", "b"], "label": ["T", "B"]})
+    >>> with_sample({"labels": table}, "donor")["sample"]
+    'donor'
+    """
+    asked = {name: value for name, value in labelling.items() if name not in ("unlabelled", "parents")}
+    request = Request(**asked)
+    if sample is None or request.sample is not None or request.kind != "table":
+        return labelling
+    with open_table(request.labels, request.wanted()) as (columns, _):
+        if columns.place is not None:
+            return labelling
+    try:
+        with open_table(request.labels, Wanted(None, sample=sample)):
+            return {**labelling, "sample": sample}
+    except DataError:  # it has no such column
+        return labelling
+
+
 def tell_labels(
     told: CellLabels, request: Request, hierarchy: Hierarchy, group: zarr.Group, manifest: Manifest
 ) -> tuple[Hierarchy, list[Problem]]:

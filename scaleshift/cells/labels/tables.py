@@ -120,7 +120,7 @@ def choose_columns(names: Sequence[Any], table: str, wanted: Wanted) -> Columns:
         if label.strip().casefold() not in lower:
             raise DataError(
                 f"{table} has no column {label!r}{suggestion(label, texts)}; "
-                "name the one with the labels: column=... (--column)"
+                "name the one with the labels: column=... (--column of label, --label-column of ingest)"
             )
         label = lower[label.strip().casefold()]
     if sample is not None:
