@@ -30,6 +30,7 @@ ALLOWED = {
     ("cluster/existing.py", "socket"): "asks whether anybody listens at the address of a scheduler",
     ("cluster/existing.py", "ssl"): "knows a refused certificate by its error",
     ("cluster/jobs.py", "tempfile"): "a folder for the certificates of one cluster, its owner's alone",
+    ("report/__init__.py", "import_module"): "likewise",
     ("report/kinds.py", "import_module"): "of names in a table of its own",
     ("report/pages/page.py", "import_module"): "likewise",
     ("report/pages/html.py", "jinja2"): "fills one template, which is ours, and escapes all that comes in",

@@ -1,17 +1,23 @@
-"""How do I show a result? As a table, a workbook, in the terminal, as a plot; beside the gates."""
+"""How do I show a result? As a table, a workbook, in the terminal, as a plot, as a page; beside the gates."""
 
-from scaleshift.report.auc import auc_text
-from scaleshift.report.auc_picture import auc_plot
-from scaleshift.report.auc_rows import auc_path_table, auc_table
-from scaleshift.report.error import error_table, error_text
-from scaleshift.report.error_picture import error_plot
-from scaleshift.report.front import plot, table, text
-from scaleshift.report.gated import GatedSummary, compare_gated, summarize_gated
-from scaleshift.report.pages.page import page
-from scaleshift.report.proportion_intervals import interval_plot
-from scaleshift.report.ranking import league, league_text
-from scaleshift.report.slices import slice_plot, slice_table, slice_text
-from scaleshift.report.uns import from_uns, to_uns
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scaleshift.report.auc import auc_text
+    from scaleshift.report.auc_picture import auc_plot
+    from scaleshift.report.auc_rows import auc_path_table, auc_table
+    from scaleshift.report.error import error_table, error_text
+    from scaleshift.report.error_picture import error_plot
+    from scaleshift.report.front import plot, table, text
+    from scaleshift.report.gated import GatedSummary, compare_gated, summarize_gated
+    from scaleshift.report.pages.page import page
+    from scaleshift.report.proportion_intervals import interval_plot
+    from scaleshift.report.ranking import league, league_text
+    from scaleshift.report.slices import slice_plot, slice_table, slice_text
+    from scaleshift.report.uns import from_uns, to_uns
 
 __all__ = [
     "GatedSummary",
@@ -37,3 +43,39 @@ __all__ = [
     "text",
     "to_uns",
 ]
+
+# Imported when first used. A module called like what it offers would take its place: name it otherwise.
+_HOMES = {
+    "GatedSummary": "scaleshift.report.gated",
+    "auc_path_table": "scaleshift.report.auc_rows",
+    "auc_plot": "scaleshift.report.auc_picture",
+    "auc_table": "scaleshift.report.auc_rows",
+    "auc_text": "scaleshift.report.auc",
+    "compare_gated": "scaleshift.report.gated",
+    "error_plot": "scaleshift.report.error_picture",
+    "error_table": "scaleshift.report.error",
+    "error_text": "scaleshift.report.error",
+    "from_uns": "scaleshift.report.uns",
+    "interval_plot": "scaleshift.report.proportion_intervals",
+    "league": "scaleshift.report.ranking",
+    "league_text": "scaleshift.report.ranking",
+    "page": "scaleshift.report.pages.page",
+    "plot": "scaleshift.report.front",
+    "slice_plot": "scaleshift.report.slices",
+    "slice_table": "scaleshift.report.slices",
+    "slice_text": "scaleshift.report.slices",
+    "summarize_gated": "scaleshift.report.gated",
+    "table": "scaleshift.report.front",
+    "text": "scaleshift.report.front",
+    "to_uns": "scaleshift.report.uns",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'scaleshift.report' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -288,7 +288,8 @@ def test_on_a_terminal_the_steps_are_shown_and_json_stays_pure(study, tmp_path):
     shown = frames(text)
     assert any(line.startswith("learning from the source") for line in shown)
     assert any(re.match(r"answering: \d of 2 samples", line) for line in shown)
-    assert "wrote " in shown[-1]  # the bar is gone
+    assert "wrote " in shown[-2]  # the bar is gone
+    assert "in a browser" in shown[-1]
 
 
 READ = ("doctor", "--scheduler", "processes", "--json")

@@ -37,7 +37,7 @@ def stopped(number, module):
     return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("module", ["click", "scaleshift.cli.quantify"])
+@pytest.mark.parametrize("module", ["click", "scaleshift.cli.helping"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_before_any_verb_ends_the_process_silently(number, module):
     done = stopped(number, module)
