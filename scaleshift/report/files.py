@@ -81,8 +81,12 @@ def write_csv(frame: pd.DataFrame, path: Path, text: list[str]) -> None:
     # A carriage return ends a line for spreadsheets, and pandas would not put it in quotes.
     every = (str(value) for name in safe for value in (name, *(safe[name] if name in text else ())))
     ends_lines = any("\r" in value for value in every)
-    quoting = csv.QUOTE_NONNUMERIC if ends_lines else csv.QUOTE_MINIMAL
-    safe.to_csv(path, index=False, quoting=quoting, errors="replace")  # half a character: a name of a file
+    safe.to_csv(
+        path,
+        index=False,
+        quoting=csv.QUOTE_NONNUMERIC if ends_lines else csv.QUOTE_MINIMAL,
+        errors="replace",  # half a character, as in the name of a file that is no UTF-8
+    )
 
 
 def _no_formula(value: object) -> object:
