@@ -121,6 +121,8 @@ def main() -> int:
             learn(ss.open_cells(given.learn), given.state)
             return 0
         if given.tonight is None:
+            if given.state.exists():  # of the nights that were: a forgotten argument must not replace it
+                parser.error(f"{given.state} is there: name tonight's study, or another --state to rehearse")
             return rehearse(given.state, given.above, given.cells)
         words, code = judge(ss.open_cells(given.tonight), given.state, given.above)
     print(f"{given.tonight}: {words}")

@@ -229,6 +229,11 @@ def test_the_nightly_watch_tells_the_error_without_labels_and_rings(tmp_path):
     for error, low, high, truly in np.array(nights, dtype=float):
         assert low < error < high
         assert error == pytest.approx(truly, rel=0.15)
+    again = subprocess.run(
+        [*command, "--state", str(tmp_path / "watched")], capture_output=True, text=True, check=False
+    )
+    assert (again.returncode, again.stdout) == (2, "")
+    assert "name tonight's study" in again.stderr
 
 
 def test_one_night_is_judged_from_what_was_learned_once_and_by_the_command_line_alike(tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import sys
 import warnings
 from collections.abc import Iterator, MutableMapping
 from typing import Any
@@ -87,6 +88,8 @@ class Commands(helping.Group):
             from scaleshift.cli import completing
 
             completing.register()
+        if args is None:
+            _open_closed_streams()
         try:
             return super().main(args, *more, **named)
         except SystemExit as end:
@@ -111,6 +114,13 @@ class Commands(helping.Group):
             elif _is_ours(error):
                 raise click.ClickException(_shown(error)) from error
             raise
+
+
+def _open_closed_streams() -> None:
+    """Put nothing in place of streams that were closed (``2>&-``): the next file would take their numbers."""
+    for name in ("stdin", "stdout", "stderr"):  # as they are numbered
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115  # for good
 
 
 def _is_ours(error: Exception) -> bool:

@@ -85,7 +85,7 @@ def write_csv(frame: pd.DataFrame, path: Path, text: list[str]) -> None:
         path,
         index=False,
         quoting=csv.QUOTE_NONNUMERIC if ends_lines else csv.QUOTE_MINIMAL,
-        errors="replace",  # half a character: a name of a file
+        errors="replace",  # half a character, as in the name of a file that is no UTF-8
     )
 
 

@@ -469,3 +469,8 @@ def test_a_job_that_is_refused_is_told_and_leaves_nothing(shell, tmp_path):
     with pytest.raises(ClusterError, match=r"the job was refused: .*Invalid account"):
         ss.cluster.connect("jobqueue", cores=1, **shell)
     assert not list(tmp_path.glob(".scaleshift-tls-*"))
+
+
+def test_ctrl_c_is_left_to_whoever_started_the_workers():
+    with ss.cluster.connect("local", n_workers=1) as client:
+        assert set(client.run(signal.getsignal, signal.SIGINT).values()) == {signal.SIG_IGN}

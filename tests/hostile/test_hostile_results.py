@@ -285,3 +285,11 @@ def test_pages_that_are_written_at_once_are_whole(results):
         run.stderr.close()
     assert pages == {b"</html>"}
     assert not [path for path in results.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("scheduler", ["local", "processes"])
+def test_with_closed_streams_standard_output_is_json_alone(danger, study, scheduler):
+    arguments = [sys.executable, "-m", "scaleshift", *QUANTIFY, "--json", "--scheduler", scheduler]
+    command = ["bash", "-c", '"$@" 2>&- <&-', "bash", *arguments]
+    found = subprocess.run(command, capture_output=True, timeout=240, check=True)
+    assert json.loads(found.stdout)["schema"] == "scaleshift.quantify/1"
