@@ -89,8 +89,8 @@ class Addresses:
         if len(self.samples) > 1:
             n = len(self.samples)
             raise DataError(
-                f"{where} has no column 'file' or 'sample', and {self.store} has {n} samples: name the column "
-                "that tells whose events the rows are, sample=... (--sample), or add one"
+                f"{where} has no column 'file' or 'sample', and {self.store} has {n} samples: name the "
+                "column that tells whose events the rows are, sample=... (--sample), or add one"
             )
         return self.samples[0]
 
