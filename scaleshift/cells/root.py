@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+from itertools import islice
 
 import zarr
 
@@ -10,11 +12,13 @@ from scaleshift.cells.reader import CompleteStore, store_at
 from scaleshift.cells.remote import refuse_unreachable, scheme
 from scaleshift.cells.transient import passes
 from scaleshift.errors import SchemaError
+from scaleshift.spelling import suggestion
 
 FOREIGN = "use write_cells(as_cells(anndata.read_zarr(path), sample=..., label=...), new_path)"
 EXPECTED = (
     "expected a study that scaleshift wrote to the end (an AnnData store in Zarr v3 with uns/scaleshift)"
 )
+MOST = 1000  # entries of a folder among which a study is looked for
 
 
 def open_root(location: str) -> zarr.Group:
@@ -26,7 +30,7 @@ def open_root(location: str) -> zarr.Group:
         Where nothing is there, something else, or where it cannot be reached.
     """
     if not scheme(location) and not os.path.exists(location):
-        raise SchemaError(f"{location} does not exist: {EXPECTED}")
+        raise SchemaError(f"{location} does not exist: {EXPECTED}{_meant(location)}")
     store = CompleteStore(store_at(location, read_only=True))
     try:
         return zarr.open_group(store, mode="r", zarr_format=3, use_consolidated=False)
@@ -39,5 +43,28 @@ def open_root(location: str) -> zarr.Group:
         zarr.open_group(store, mode="r", zarr_format=2, use_consolidated=False)
     except Exception:
         what = "does not exist, or " if scheme(location) and not reason else ""
-        raise SchemaError(f"{location} {what}is not a Zarr group{reason}: {EXPECTED}") from None
+        way_in = _way_in(location)
+        raise SchemaError(f"{location} {what}is not a Zarr group{reason}: {EXPECTED}{way_in}") from None
     raise SchemaError(f"{location} is a Zarr v2 store: {EXPECTED}; if AnnData wrote it, {FOREIGN}")
+
+
+def _meant(location: str) -> str:
+    """Which study of the same folder may be meant, of its first entries."""
+    from scaleshift.cells.files.annotated import is_study  # which opens studies itself
+
+    folder, name = os.path.split(location)
+    try:
+        with os.scandir(folder) as entries:
+            studies = sorted(entry.name for entry in islice(entries, MOST) if is_study(entry.path))
+    except OSError:
+        return ""
+    return suggestion(name, studies)
+
+
+def _way_in(location: str) -> str:
+    """How a study is made of what is there, if these are files of events."""
+    from scaleshift.cells.files import holds_events  # which opens studies itself
+
+    if scheme(location) or not holds_events(location):
+        return ""
+    return f"; make one of the files: {shlex.join(['scaleshift', 'ingest', location, 'study.zarr'])}"

@@ -123,6 +123,20 @@ def make_folder(output: Path | None) -> None:
             raise ScaleshiftError(f"--output {output}: {error.strerror}; choose another folder") from error
 
 
+@contextlib.contextmanager
+def folder_for(output: Path | None) -> Iterator[None]:
+    """Have the --output folder; where the work fails, folders that were made and stay empty are removed."""
+    made = [] if output is None else [path for path in (output, *output.parents) if not path.exists()]
+    make_folder(output)
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # something was left there
+            for path in made:
+                path.rmdir()
+        raise
+
+
 def refuse_inside(output: Path | None, store: str) -> None:
     """Raise UsageError where results would become a part of the store."""
     if output is not None and output.resolve().is_relative_to(Path(store).resolve()):

@@ -214,11 +214,11 @@ def quantify(
     if model is None:
         wanted.check()
     options.refuse_inside(output, store)
-    options.make_folder(None if plan_only else output)
     if output is not None:
         html_page.refuse_foreign(output)
         zarr_groups.refuse_foreign(output / PROPORTIONS)
-    with options.computing(scheduler, quiet), unfinished.alone():
+    folder = options.folder_for(None if plan_only else output)
+    with folder, options.computing(scheduler, quiet), unfinished.alone():
         if plan_only:
             if model is None and not as_json and not quiet:
                 click.echo(OF_THE_PLAN, err=True)

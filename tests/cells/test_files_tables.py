@@ -293,5 +293,7 @@ def test_columns_of_text_may_tell_the_sample_where_none_is_named(tmp_path):
 @pytest.mark.parametrize("content", ["CD3,donor\n", "CD3,donor", "CD3,donor\n\n\n"])
 def test_a_header_without_rows_is_a_sample_of_no_cells_but_tells_no_samples(tmp_path, content):
     path = write(tmp_path, content)
-    assert [file.n_events for file in describe(path)] == [0]
+    (file,) = describe(path)
+    assert file.n_events == 0
+    assert file.problems[0].text == "has a header and no rows: a sample without cells"
     assert "has a header and no rows" in refused(path, sample="donor")

@@ -279,6 +279,39 @@ class TestFormats:
         assert cells["day"].values.tolist() == [3, 3, 2, 1]
         assert sum("they become one sample" in str(problem) for problem in report.problems) == 1
 
+    def test_a_sheet_without_files_tells_of_the_samples_in_a_table(self, tmp_path):
+        (tmp_path / "x.csv").write_text("CD3,who\n1,a\n2,b\n")
+        (tmp_path / "y.csv").write_text("CD3,who\n3,c\n4,b\n5,Gro\u0308ße\n")
+        sheet = pd.DataFrame(
+            {"sample_id": ["b", "Gr\u00f6ße", "a"], "gated": [True, None, False], "day": [1, 2, 3]}
+        )
+        report = ss.ingest(tmp_path, tmp_path / "s.zarr", meta=sheet, sample="who")
+        cells = ss.open_cells(tmp_path / "s.zarr")
+        assert cells["sample"].values.tolist() == ["a", "b", "Gro\u0308ße"]
+        assert cells["day"].values.tolist() == [3, 1, 2]
+        assert cells["X"].values.ravel().tolist() == [1, 2, 4, 5]
+        (problem,) = [p for p in report.problems if "no row" in p.text]
+        assert str(problem).startswith(f"{tmp_path}/y.csv: sample c has no row in table and is left out; add")
+
+    def test_rows_of_samples_that_no_file_has_are_errors(self, tmp_path):
+        (tmp_path / "t.csv").write_text("CD3,who\n1,Pat1\n2,Pat2\n")
+        sheet = pd.DataFrame({"sample_id": ["Pat_1", "Pat2", "Pat7"], "day": [1, 2, 3]})
+        plan = ss.cells.check(tmp_path / "t.csv", meta=sheet, sample="who")
+        assert plan.counts == {"Pat2": 1}
+        assert [problem.text for problem in plan.errors] == [
+            "no file has the sample 'Pat_1'; did you mean 'Pat1'?",
+            "no file has the sample 'Pat7'; known: Pat1",
+        ]
+
+    def test_a_sheet_without_files_needs_files_that_tell_their_samples(self, tmp_path):
+        (tmp_path / "t.csv").write_text("CD3,who\n1,a\n2,b\n")
+        sheet = pd.DataFrame({"sample_id": ["a", "b"], "day": [1, 2]})
+        with pytest.raises(DataError, match=r"call it file_name; or, .* sample=\.\.\. \(--sample\)"):
+            ss.cells.check(tmp_path / "t.csv", meta=sheet)
+        named = sheet.assign(file_name="t.csv")
+        with pytest.raises(DataError, match=r"delete one; or, .* take out the column file_name"):
+            ss.cells.check(tmp_path / "t.csv", meta=named, sample="who")
+
     def test_a_bad_number_is_named_by_line_and_column(self, tmp_path):
         rows = [f"{i},{i}" for i in range(300)]
         rows[250] = "250,n.d."

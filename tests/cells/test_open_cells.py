@@ -228,6 +228,26 @@ def test_what_is_not_a_store_is_refused(tmp_path):
         open_cells(tmp_path / "two.zarr")
 
 
+def test_files_in_place_of_a_store_are_told_the_way_in(tmp_path):
+    folder = tmp_path / "my data"
+    folder.mkdir()
+    with pytest.raises(SchemaError, match=r"is not a Zarr group.*uns/scaleshift\)$"):
+        open_cells(folder)
+    (folder / "a.fcs").write_text("FCS3.0")
+    for path in (folder, folder / "a.fcs"):
+        with pytest.raises(SchemaError) as caught:
+            open_cells(path)
+        assert str(caught.value).endswith(f"make one of the files: scaleshift ingest '{path}' study.zarr")
+
+
+def test_a_misspelt_store_is_told_the_study_beside_it(path):
+    (path.parent / "stduy").mkdir()  # is none
+    with pytest.raises(SchemaError, match=r"does not exist: expected .*; did you mean 'study\.zarr'\?$"):
+        open_cells(path.parent / "stduy.zarr")
+    with pytest.raises(SchemaError, match=r"no such/x does not exist: expected .*uns/scaleshift\)$"):
+        open_cells(path.parent / "no such" / "x")
+
+
 def test_a_plain_anndata_store_is_refused_with_the_way_in(path, tmp_path):
     with pytest.warns(anndata.ImplicitModificationWarning):
         study = anndata.read_zarr(path)

@@ -178,3 +178,13 @@ def test_a_workbook_that_excel_cannot_hold_does_not_take_the_rest_with_it(study,
     assert "Excel holds 2" in found.output
     assert not (tmp_path / "proportions.xlsx").exists()
     assert (tmp_path / "gated.csv").exists()
+
+
+def test_a_run_that_fails_leaves_no_empty_folder_of_its_own(study, tmp_path):
+    (tmp_path / "old").mkdir()
+    for name in ("new/inner", "old", "old/inner"):
+        run(study, "--source", "sample == S3", "--output", tmp_path / name, code=1)  # has no labels
+        run(study, "--source", "sample == S9", "--output", tmp_path / name, code=2)
+    assert [path.name for path in tmp_path.rglob("*")] == ["old"]
+    run(study, "--source", "sample == S1", "--output", tmp_path / "new/inner")
+    assert (tmp_path / "new/inner/proportions.csv").is_file()

@@ -79,6 +79,24 @@ def describe(
         return FORMATS[number or 0].describe(path, Wish(duplicates, data_sets, sample))
 
 
+def holds_events(path: str) -> bool:
+    """Whether a local path is a file of events, by its name, or a folder with some; a store of Zarr is none.
+
+    Examples
+    --------
+    >>> holds_events("no/such/folder")
+    False
+    """
+    if os.path.isfile(path):
+        return _format_of(path) is not None and not path.lower().endswith(".zarr")
+    if not os.path.isdir(path) or _format_of(path) is not None:
+        return False
+    try:
+        return bool(_of_folder(path)[0])
+    except (DataError, OSError):
+        return False
+
+
 def _format_of(path: str) -> int | None:
     """Number of the format that claims a path."""
     return next((number for number, module in enumerate(FORMATS) if module.claims(path)), None)

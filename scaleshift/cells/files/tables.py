@@ -114,6 +114,9 @@ def describe(path: str, wish: Wish) -> list[Described]:
         problems.append(
             Problem("note", path, "the first column has no name: taken for row names and left out")
         )
+    if not n_rows:
+        fix = "leave it out if that is not meant"
+        problems.append(Problem("note", path, "has a header and no rows: a sample without cells", fix))
     reader = TableReader(path, layout, columns, n_rows, places)
     return [
         Described(

@@ -98,7 +98,8 @@ def ingest(
         Folder or URL of the new study.
     meta : path or pandas.DataFrame, optional
         Sample sheet, CSV, TSV or XLSX: a column `file_name`, and `sample_id` where it is not the file's
-        name; all others are metadata. Files without a row are left out. Default: each file is a sample.
+        name; all others are metadata. Files without a row are left out. Where files tell their samples, a
+        sheet without a column of files has a row a sample. Default: each file is a sample.
     panel : path or pandas.DataFrame, optional
         `fcs_colname, antigen, marker_class`: which channel measures what.
     labels : optional

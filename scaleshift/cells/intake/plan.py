@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,9 @@ from scaleshift.cells.problem import Problem
 from scaleshift.cells.sheets import panel
 from scaleshift.cells.sheets import samples as sheets
 from scaleshift.cells.sheets.channels import Kind, Modality, modality
+from scaleshift.cells.sheets.filenames import composed
 from scaleshift.cells.sheets.panel import Columns
-from scaleshift.cells.sheets.samples import Matched
+from scaleshift.cells.sheets.samples import Matched, SampleSheet
 from scaleshift.cells.treatment import transform
 from scaleshift.cells.treatment.compensation import Spillover
 from scaleshift.cells.treatment.location_scale import Method
@@ -144,7 +145,8 @@ def plan_study(paths: Any, options: Options) -> StudyPlan:
     described, unreadable = _describe(found, options)
     if not described:
         raise DataError(_listed("no file can be read", unreadable))
-    sheet = None if options.meta is None else sheets.read_samples(options.meta)
+    told = any(file.groups for file in described)
+    sheet = None if options.meta is None else sheets.read_samples(options.meta, told)
     by_sheet = panel.read_panel(options.panel) if options.panel is not None else None
     matched = sheets.match_files(sheet, found)
     described = [file for file in described if file.file in matched.samples]
@@ -164,8 +166,11 @@ def plan_study(paths: Any, options: Options) -> StudyPlan:
         _part(file, group, columns, compensating.matrices.get(file.path))
         for file in described
         if file.path in usable
-        for group in _groups(file, matched, sheet is not None)
+        for group in _groups(file, matched, sheet)
     ]
+    if sheet is not None and sheet.by_sample:
+        problems += sheets.match_samples(sheet, _samples(described, matched, sheet))
+        parts = [part for part in parts if composed(part.sample) in sheet.samples]
     parts = _in_order(parts, matched.samples)
     metadata, shared = _metadata(parts)
     return StudyPlan(
@@ -232,18 +237,34 @@ def _describe_one(path: str, *arguments: Any) -> list[Described] | Problem:
         return Problem("error", path, f"cannot be read ({type(error).__name__}: {error})")
 
 
-def _groups(file: Described, matched: Matched, by_sheet: bool) -> list[Group]:
-    """The samples in a file, or one of its data sets, with the metadata of its row in the sheet."""
+def _groups(file: Described, matched: Matched, sheet: SampleSheet | None) -> list[Group]:
+    """The samples in a file, or one of its data sets, with what the sheet tells of it, or of them."""
     name = sample = matched.samples[file.file]
-    metadata = {column: values.get(sample) for column, values in matched.metadata.items()}
     if not file.groups:
         name = f"{sample}_{file.data_set + 1}" if file.data_set else sample
-        return [Group(name, slice(0, file.n_events), metadata)]
-    renamed = by_sheet and len(file.groups) == 1
+        return [Group(name, slice(0, file.n_events), _known(sample, matched))]
+    if sheet is not None and sheet.by_sample:
+        return [replace(g, metadata={**g.metadata, **_known(g.sample, matched)}) for g in file.groups]
+    renamed = sheet is not None and len(file.groups) == 1
+    metadata = _known(sample, matched)
     return [
         Group(name if renamed else group.sample, group.rows, {**group.metadata, **metadata})
         for group in file.groups
     ]
+
+
+def _samples(described: Iterable[Described], matched: Matched, sheet: SampleSheet) -> dict[str, str]:
+    """The samples of all files, each with the first file that holds it."""
+    found: dict[str, str] = {}
+    for file in described:
+        for group in _groups(file, matched, sheet):
+            found.setdefault(composed(group.sample), file.file)
+    return found
+
+
+def _known(sample: str, matched: Matched) -> dict[str, Any]:
+    """What a sheet tells of a sample."""
+    return {column: values.get(composed(sample)) for column, values in matched.metadata.items()}
 
 
 def _part(file: Described, group: Group, columns: Columns, matrix: Matrix | None) -> Part:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ from scaleshift.cells.sheets.tables import (
     typed_values,
 )
 from scaleshift.errors import DataError
+from scaleshift.spelling import suggestion
 
 # Column names without case and punctuation, best first
 FILE = ("filename", "file", "fcsfile", "fcsfilename", "fcs", "filepath", "fcspath", "path")
@@ -33,16 +34,16 @@ SHOWN = 20  # rows without a file that are told one by one
 
 @dataclass(frozen=True)
 class SampleSheet:
-    """A sample sheet: one entry a row.
+    """A sample sheet: one entry a row, which is a file or, where files tell their samples, a sample.
 
     Attributes
     ----------
     path : str
         Of the sheet, for messages.
     files : tuple of str
-        As the sheet writes them; each once.
+        As the sheet writes them; each once. Empty where its rows are samples.
     samples : tuple of str
-        Sample of each file.
+        Sample of each row.
     metadata : dict
         Column name to its values, one a row: int, float, bool or str; None where missing.
     problems : tuple of Problem
@@ -54,6 +55,11 @@ class SampleSheet:
     samples: tuple[str, ...]
     metadata: dict[str, tuple[Any, ...]]
     problems: tuple[Problem, ...] = ()
+
+    @property
+    def by_sample(self) -> bool:
+        """Whether its rows are samples, whatever files these are in."""
+        return not self.files
 
 
 @dataclass
@@ -74,7 +80,7 @@ class Matched:
     problems: list[Problem] = field(default_factory=list)
 
 
-def read_samples(source: str | os.PathLike[str] | pd.DataFrame) -> SampleSheet:
+def read_samples(source: str | os.PathLike[str] | pd.DataFrame, samples_told: bool = False) -> SampleSheet:
     """Read a sample sheet: a file a row, its sample, and what else is known about it.
 
     Parameters
@@ -84,6 +90,8 @@ def read_samples(source: str | os.PathLike[str] | pd.DataFrame) -> SampleSheet:
         (``sample_id``, ``sample``, ``sample_name``, ``id``), and any others. Without a column of samples
         each file is one, called by its name without the suffix. Several files of a sample are joined in
         the order of the sheet.
+    samples_told : bool, default False
+        Whether files tell the samples of their rows: the sheet then needs no column of files.
 
     Returns
     -------
@@ -104,12 +112,10 @@ def read_samples(source: str | os.PathLike[str] | pd.DataFrame) -> SampleSheet:
     place, table = place_of(source), read_table(source)
     decimal = table.attrs["decimal"]
     file_column = find_column(table, FILE)
-    if file_column is None:
-        raise DataError(
-            f"{place}: no column of files, found {', '.join(map(repr, table.columns))}: call it file_name"
-            f"{meant_column(table, ['file_name', *FILE])}"
-        )
     sample_column = find_column(table, SAMPLE, other_than=file_column)
+    of_rows = file_column or (sample_column if samples_told else None)
+    if of_rows is None:
+        raise _without_files(table, sample_column, place)
     for column in filter(None, (file_column, sample_column)):
         empty = table.index[table[column] == ""]
         if len(empty):
@@ -120,9 +126,10 @@ def read_samples(source: str | os.PathLike[str] | pd.DataFrame) -> SampleSheet:
             raise DataError(f"{place}: no column of samples{hint}: rename it, or each file would be a sample")
     else:
         _refuse_nameless(table[sample_column], place)
-    table, problems = _each_file_once(table, file_column, place)
-    files = tuple(table[file_column])
-    samples = tuple(map(composed, table[sample_column])) if sample_column else tuple(sample_names(files))
+        table[sample_column] = table[sample_column].map(composed)
+    table, problems = _each_once(table, of_rows, place, sample_column)
+    files = tuple(table[file_column]) if file_column else ()
+    samples = tuple(table[sample_column]) if sample_column else tuple(sample_names(files))
     metadata = {
         column: typed_values(table[column], decimal)
         for column in table.columns
@@ -132,6 +139,18 @@ def read_samples(source: str | os.PathLike[str] | pd.DataFrame) -> SampleSheet:
     metadata = _renamed(metadata, place, problems)
     problems += _disagreements(samples, files, metadata, place)
     return SampleSheet(place, files, samples, metadata, tuple(problems))
+
+
+def _without_files(table: pd.DataFrame, sample_column: str | None, place: str) -> DataError:
+    """What to raise for a sheet that does not say which file is meant."""
+    hint = meant_column(table, ["file_name", *FILE])
+    if sample_column is not None and not hint:
+        hint = (
+            "; or, where the files are tables of several samples, name their column of samples, "
+            "sample=... (--sample)"
+        )
+    found = ", ".join(map(repr, table.columns))
+    return DataError(f"{place}: no column of files, found {found}: call it file_name{hint}")
 
 
 def _refuse_nameless(samples: pd.Series, place: str) -> None:
@@ -160,16 +179,24 @@ def _remark_gaps(table: pd.DataFrame, metadata: dict[str, tuple[Any, ...]], plac
     return problems
 
 
-def _each_file_once(table: pd.DataFrame, column: str, place: str) -> tuple[pd.DataFrame, list[Problem]]:
-    """The table without repeated rows; refuses rows of one file that differ."""
+def _each_once(
+    table: pd.DataFrame, column: str, place: str, sample_column: str | None
+) -> tuple[pd.DataFrame, list[Problem]]:
+    """The table without repeated rows; refuses rows of one file, or sample, that differ."""
     repeated = table[column].duplicated(keep=False)
     rows = table[repeated].drop_duplicates()
     differing = rows[rows[column].duplicated(keep=False)]
     if len(differing):
         name = differing[column].iloc[0]
-        lines = differing.index[differing[column] == name]
+        alike = differing[differing[column] == name]
+        lines, hint = alike.index, ""
+        if sample_column not in (None, column) and len(set(alike[sample_column])) > 1:
+            hint = (
+                f"; or, where it is a table of several samples, take out the column {column} and name the "
+                "table's column of samples, sample=... (--sample)"
+            )
         raise DataError(
-            f"{place}: {name!r} has two rows that differ (lines {lines[0]} and {lines[1]}): delete one"
+            f"{place}: {name!r} has two rows that differ (lines {lines[0]} and {lines[1]}): delete one{hint}"
         )
     if not repeated.any():
         return table, []
@@ -229,8 +256,8 @@ def match_files(sheet: SampleSheet | None, paths: Sequence[str]) -> Matched:
     Parameters
     ----------
     sheet : SampleSheet or None
-        None: each file is a sample, called by its name without the suffix, with the folder in front where
-        two are alike; in natural order.
+        None, or a sheet of samples: each file that does not tell its samples is one, called by its name
+        without the suffix, with the folder in front where two are alike; in natural order.
     paths : sequence of str
         Of the files there are.
 
@@ -250,9 +277,14 @@ def match_files(sheet: SampleSheet | None, paths: Sequence[str]) -> Matched:
     data/b.fcs: has no row in table and is left out; add a row for what belongs to the study
     """
     paths = list(dict.fromkeys(os.fspath(path) for path in paths))
-    if sheet is None:
+    if sheet is None or sheet.by_sample:
         named = sorted(zip(sample_names(paths), paths, strict=True), key=lambda n: (natural_key(n[0]), n))
-        return Matched({path: name for name, path in named})
+        matched = Matched({path: name for name, path in named})
+        if sheet is not None:
+            for column, values in sheet.metadata.items():
+                matched.metadata[column] = dict(zip(sheet.samples, values, strict=True))
+            matched.problems += sheet.problems
+        return matched
     pairs = pair(sheet.files, paths)
     place = {name: i for i, name in reversed(list(enumerate(sheet.samples)))}
     rows = sorted(pairs.found, key=lambda row: (place[sheet.samples[row]], row))
@@ -324,3 +356,36 @@ def _without_row(sheet: SampleSheet, paths: Sequence[str]) -> list[Problem]:
         others = ", ".join(paths[1:4]) + (", ..." if len(paths) > 4 else "")
         text += f" (and {len(paths) - 1} more: {others})"
     return [Problem("warning", paths[0], text, "add a row for what belongs to the study")]
+
+
+def match_samples(sheet: SampleSheet, samples: Mapping[str, str]) -> list[Problem]:
+    """What does not match: rows of a sheet of samples that no file has, and samples without a row.
+
+    Parameters
+    ----------
+    sheet : SampleSheet
+    samples : mapping
+        Name of each sample that there is to the path of its first file.
+
+    Examples
+    --------
+    >>> sheet = read_samples(pd.DataFrame({"sample_id": ["s1"], "day": [3]}), samples_told=True)
+    >>> print(*match_samples(sheet, {"s1": "t.csv", "s2": "t.csv"}))
+    t.csv: sample s2 has no row in table and is left out; add a row for what belongs to the study
+    """
+    rows = [row for row, name in enumerate(sheet.samples) if name not in samples]
+    spare = [name for name in samples if name not in set(sheet.samples)]
+    problems = []
+    for row in rows[:SHOWN]:
+        name = sheet.samples[row]
+        text = f"no file has the sample {name!r}{suggestion(name, spare or samples)}"
+        problems.append(Problem("error", sheet.path, text, "mend the name or delete the row"))
+    if len(rows) > SHOWN:
+        text = f"no file has {len(rows) - SHOWN} more samples, to {sheet.samples[rows[-1]]!r}"
+        problems.append(Problem("error", sheet.path, text, "mend the names or delete the rows"))
+    if spare:
+        some = f"sample{'s' * (len(spare) > 1)} {several(spare)}"
+        have = "have no row in {} and are left out" if len(spare) > 1 else "has no row in {} and is left out"
+        fix = "add a row for what belongs to the study"
+        problems.append(Problem("warning", samples[spare[0]], f"{some} {have.format(sheet.path)}", fix))
+    return problems
