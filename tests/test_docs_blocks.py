@@ -80,7 +80,16 @@ def world(tmp_path, monkeypatch):
     return {
         "np": np,
         "ss": ss,
-        **{"X": X, "y": y, "labels": y, "samples": samples, "markers": MARKERS, "X_new": X_new},
+        **{
+            "X": X,
+            "y": y,
+            "labels": y,
+            "samples": samples,
+            "donors": np.resize(["S1", "S2"], len(y)),
+            "markers": MARKERS,
+            "X_new": X_new,
+        },
+        "donors": samples,
         **{"X_b": X_new[:500], "X_c": X_new[500:900]},
         "classifier": LogisticRegression(max_iter=1_000).fit(X[known], y[known].astype(str)),
         "known": known,

@@ -153,11 +153,20 @@ def test_writing_replaces_an_old_file_and_leaves_nothing_else(result, tmp_path):
 def test_a_write_that_fails_keeps_the_old_file(result, tmp_path):
     target = tmp_path / "proportions.csv"
     target.write_text("old")
-    cannot_be_encoded = result.assign_coords(sample=["S1", "S2", "S\udcff"])
-    with pytest.raises(UnicodeEncodeError):
-        table(cannot_be_encoded, target)
+
+    class Unnamed:
+        def __str__(self):
+            raise RuntimeError("I have no name")
+
+    with pytest.raises(RuntimeError):
+        table(result.assign_coords(donor=("sample", [Unnamed()] * 3)), target)
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_half_a_character_is_a_question_mark_in_the_file(result, tmp_path):
+    table(result.assign_coords(sample=["S1", "S2", "S\udcff"]), tmp_path / "proportions.csv")
+    assert "S?," in (tmp_path / "proportions.csv").read_text()
 
 
 @pytest.mark.parametrize("name", ["proportions.ods", "proportions", "proportions.csv.gz"])
