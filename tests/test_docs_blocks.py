@@ -85,7 +85,6 @@ def world(tmp_path, monkeypatch):
             "y": y,
             "labels": y,
             "samples": samples,
-            "donors": np.resize(["S1", "S2"], len(y)),
             "markers": MARKERS,
             "X_new": X_new,
         },
