@@ -92,7 +92,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--bootstrap", type=int, default=100)
-    parser.add_argument("--output", type=Path, default=Path("."), help="folder for the table and the figure")
+    parser.add_argument(
+        "--output", type=Path, default=Path("error_by_shift"), help="folder for the table and the figure"
+    )
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
     table = pd.concat([one_draw(seed, arguments.bootstrap) for seed in range(arguments.draws)])

@@ -215,11 +215,13 @@ def test_a_store_of_the_user_is_found_before_anything_is_computed(danger, study,
     assert [path.name for path in danger.output.iterdir()] == [name]
 
 
-#: A report, with which all is imported, and then one by somebody else
+#: A report and wrong usage, with which all is imported, and then one by somebody else
 SOMEBODY = """
-import os, sys
+import contextlib, os, sys
 from scaleshift.cli import main
 main(["report", sys.argv[1]], standalone_mode=False)
+with contextlib.suppress(SystemExit):
+    main(["report"])
 os.setgid(65534)
 os.setuid(65534)
 main(["report", sys.argv[2]])

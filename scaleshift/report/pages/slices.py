@@ -66,7 +66,7 @@ def _names(result: xr.Dataset) -> list[str]:
 def _figures(result: xr.Dataset) -> Figures:
     n_flagged = sum(bool(flag) for flag in result["flag"].values)
     entries = [
-        (f"{result.sizes['slice']}", "slices, the worst first" if result.sizes["slice"] > 1 else "slice")
+        (f"{result.sizes['slice']}", "slices, as they were ranked" if result.sizes["slice"] > 1 else "slice")
     ]
     if has_errors(result):
         rates = {"overall_error_rate": "of all rows are wrong", "error_rate_rest": "outside of the slices"}
