@@ -95,7 +95,7 @@ def parameters(result: xr.Dataset) -> dict[str, Any]:
     >>> parameters(xr.Dataset(attrs={"parameters": "forged"}))
     {}
     """
-    found = _from_json(result.attrs.get("parameters"))
+    found = from_json(result.attrs.get("parameters"))
     return found if isinstance(found, dict) else {}
 
 
@@ -116,7 +116,7 @@ def number(value: Any) -> float | None:
 def _attribute(name: str, value: Any) -> Iterator[list[Any]]:
     """Rows of one attribute: one an entry of a list, one a parameter that was set; else what stands there."""
     heading = ATTRIBUTES.get(name, name)
-    told = _from_json(value) if name in (*LISTS, "parameters") else None
+    told = from_json(value) if name in (*LISTS, "parameters") else None
     if name in LISTS and isinstance(told, list):
         yield from ([heading, _plain(item)] for item in told or ["none"])
     elif name == "parameters" and isinstance(told, dict):
@@ -126,8 +126,14 @@ def _attribute(name: str, value: Any) -> Iterator[list[Any]]:
         yield [heading, value]
 
 
-def _from_json(text: Any) -> Any:
-    """What a text of JSON says; None where it is none."""
+def from_json(text: Any) -> Any:
+    """What a text of JSON says; None where it is none.
+
+    Examples
+    --------
+    >>> from_json("[1, 2]"), from_json("forged")
+    ([1, 2], None)
+    """
     try:
         return json.loads(text)
     except (ValueError, TypeError, RecursionError):
